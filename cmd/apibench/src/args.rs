@@ -103,6 +103,9 @@ pub(crate) struct Settings {
     /// Greedy clients in fairness.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) greedy: u64,
+    /// Definitions that are made at once in definitions.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) definitions: u64,
     /// Seconds that a request may take.
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,

@@ -7,6 +7,7 @@ mod bodies;
 mod check;
 mod client;
 mod cluster;
+mod custom;
 mod error;
 mod kubeconfig;
 mod process;

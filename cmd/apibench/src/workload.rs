@@ -4,6 +4,8 @@
 //! clock. Most are a [closed loop](closed_loop): so many requests in flight, the next one when one is done.
 
 mod closed_loop;
+mod custom_objects;
+mod definitions;
 mod events;
 mod fairness;
 mod lists;
@@ -78,15 +80,26 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     all.extend(fairness::workloads());
     all.extend(watch_fanout::workloads());
     all.extend(watchlist_storm::workloads());
+    all.extend(custom_objects::workloads());
+    all.extend(definitions::workloads());
     all
+}
+
+/// What names several workloads: those that begin with it and a dash.
+const FAMILIES: [&str; 1] = ["custom"];
+
+/// Whether a workload is meant by a name of the command line.
+fn is_meant(workload: &str, name: &str) -> bool {
+    let of_family = |rest: &str| FAMILIES.contains(&name) && rest.starts_with('-');
+    name == "all" || name == workload || workload.strip_prefix(name).is_some_and(of_family)
 }
 
 /// The workloads that `names` name, in the order of [`all`].
 pub(crate) fn chosen(names: &[String]) -> Result<Vec<Box<dyn Workload>>> {
     let mut found = all();
-    if let Some(unknown) = names.iter().find(|n| *n != "all" && !found.iter().any(|w| w.name() == **n)) {
+    if let Some(unknown) = names.iter().find(|name| !found.iter().any(|w| is_meant(w.name(), name))) {
         return Err(Error::Usage(format!("no workload {unknown:?}; `apibench list` prints them")));
     }
-    found.retain(|workload| names.iter().any(|name| name == "all" || name == workload.name()));
+    found.retain(|workload| names.iter().any(|name| is_meant(workload.name(), name)));
     Ok(found)
 }

@@ -25,6 +25,7 @@ mod lifecycle;
 mod merge_schema;
 mod networking;
 mod node;
+mod packed_text;
 mod policy;
 mod rbac;
 mod resource;

@@ -63,6 +63,11 @@ impl Structural {
         default::default_members(&self.root, object);
     }
 
+    /// Whether an object without a status is given one.
+    pub fn fills_in_status(&self) -> bool {
+        self.root.property("status").is_some_and(|status| status.default.is_some())
+    }
+
     /// What is wrong with a new object.
     pub fn validate(&self, object: &Object) -> ErrorList {
         check::faults_of_members(&Path::NIL, &self.root, object, Correlation::NONE)

@@ -81,7 +81,8 @@ impl<L: Lister> Resolver<L> {
             return Ok(self.loopback.clone());
         }
         let service = self.lister.service(namespace, name);
-        let unknown = || Status::not_found(&GroupResource::new("", "services"), name);
+        // Upstream's listers say "service".
+        let unknown = || Status::not_found(&GroupResource::new("", "service"), name);
         let service = service.ok_or_else(unknown)?;
         match self.routing {
             Routing::ClusterIp => cluster_ip(&service, name, port),

@@ -13,7 +13,7 @@ mod figures;
 mod names;
 mod serving;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,7 @@ use std::time::Duration;
 use ::api::resources::{self, Handle};
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
+use registry::client::Amended;
 use registry::follow::{Follower, Following};
 use registry::{Client, Registry};
 use schema::object::Object;
@@ -47,6 +48,19 @@ fn lock(accepted: &Mutex<Accepted>) -> MutexGuard<'_, Accepted> {
     accepted.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What came of a look at a definition.
+enum Outcome {
+    /// It is as it should be.
+    Settled {
+        /// As long as its resource is served, or is not.
+        serves: bool,
+    },
+    /// It was changed, by whomever, or went: it will be seen again.
+    Written,
+    /// Nobody knows.
+    Failed,
+}
+
 /// Serves what is defined.
 pub(crate) struct CustomResources {
     follower: Follower<Definitions>,
@@ -57,6 +71,8 @@ pub(crate) struct CustomResources {
     cleaning: HashSet<String>,
     cleanups: JoinSet<String>,
     accepted: Mutex<Accepted>,
+    /// Definitions that were found to be as they should be: the revision, and whether their resource was served.
+    settled: HashMap<String, (i64, bool)>,
     versions: watch::Sender<CustomVersions>,
 }
 
@@ -82,6 +98,7 @@ impl CustomResources {
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             accepted: Mutex::default(),
+            settled: HashMap::new(),
             versions: watch::Sender::default(),
             follower,
             status,
@@ -117,7 +134,12 @@ impl CustomResources {
             let (changes, readable, definitions) =
                 self.follower.read(|view| (view.changes(), view.is_complete(), view.all()));
             seen = Some(changes);
-            let outcome = self.serving.serve(&definitions);
+            let foreseen = {
+                let mut accepted = lock(&self.accepted);
+                accepted.forget_known(&definitions);
+                accepted.foreseen(&definitions)
+            };
+            let outcome = self.serving.serve(&foreseen);
             let complete = outcome.complete && readable;
             self.versions.send_if_modified(|known| {
                 let versions = outcome.changed.then(|| self.serving.versions());
@@ -131,32 +153,46 @@ impl CustomResources {
                 // Who waits for it may have gone.
                 _ = first.send(());
             }
-            failed = !self.judge(&definitions).await;
+            failed = !self.judge(&definitions, &foreseen).await;
             self.clean_up(&definitions);
         }
     }
 
-    /// Writes the conditions that definitions lack, some at a time; says whether all writes went well.
-    async fn judge(&self, definitions: &[Arc<Definition>]) -> bool {
-        lock(&self.accepted).forget_known(definitions);
-        let mut writes: Vec<BoxFuture<'_, bool>> = Vec::new();
-        for definition in definitions {
-            let serves = self.serving.serves(definition);
-            if may_change(definition, serves) {
-                writes.push(Box::pin(self.write(definition, definitions, serves)));
+    /// Writes the conditions that definitions lack, some at a time; says whether all writes went well. `foreseen` are
+    /// the definitions as they are served.
+    async fn judge(&mut self, definitions: &[Arc<Definition>], foreseen: &[Arc<Definition>]) -> bool {
+        let mut settled = take(&mut self.settled);
+        settled.retain(|name, _| definitions.binary_search_by(|known| known.name.cmp(name)).is_ok());
+        let mut writes: Vec<BoxFuture<'_, (&Definition, Outcome)>> = Vec::new();
+        for (definition, foreseen) in definitions.iter().zip(foreseen) {
+            let serves = self.serving.serves(foreseen);
+            // Whether names are free depends on others; all else on what was looked at then.
+            let as_then = settled.get(&definition.name) == Some(&(definition.revision, serves));
+            let is_settled = as_then && definition.wanted == definition.accepted;
+            if !is_settled && may_change(definition, serves) {
+                let write = self.write(definition, definitions, serves);
+                writes.push(Box::pin(async move { (&**definition, write.await) }));
             }
         }
         let mut writes = stream::iter(writes).buffer_unordered(WRITES_MAX);
         let mut well = true;
-        while let Some(wrote) = writes.next().await {
-            well &= wrote;
+        while let Some((definition, outcome)) = writes.next().await {
+            match outcome {
+                Outcome::Failed => well = false,
+                Outcome::Settled { serves } => {
+                    settled.insert(definition.name.clone(), (definition.revision, serves));
+                }
+                Outcome::Written => {}
+            }
         }
+        drop(writes);
+        self.settled = settled;
         well
     }
 
-    /// Writes the conditions that a definition lacks, and says whether that went well. Its names are taken from when
-    /// they are chosen.
-    async fn write(&self, definition: &Definition, definitions: &[Arc<Definition>], serves: bool) -> bool {
+    /// Writes the conditions that a definition lacks, and says what came of it. Its names are taken from when they are
+    /// chosen.
+    async fn write(&self, definition: &Definition, definitions: &[Arc<Definition>], serves: bool) -> Outcome {
         let now = self.status.now();
         let wanted = |current: Option<&Object>| {
             let mut accepted = lock(&self.accepted);
@@ -165,16 +201,21 @@ impl CustomResources {
             accepted.reserve(definition, &wanted);
             Some(wanted)
         };
-        let kept = self.status.keep("", &definition.name, &wanted).await;
-        let written = kept.as_ref().ok().filter(|kept| kept.written);
-        lock(&self.accepted).settle(definition, written.and_then(|kept| kept.object.as_ref()));
-        match kept {
-            Ok(_) => true,
+        // Of one that is not established something has to be written; of others perhaps, which the cache can tell.
+        let amended = match definition.is_new() || serves && !definition.is("Established") {
+            true => self.status.amend("", &definition.name, &wanted).await,
+            false => self.status.keep("", &definition.name, &wanted).await.map(Amended::from),
+        };
+        let written = amended.as_ref().ok().filter(|amended| amended.written);
+        lock(&self.accepted).settle(definition, written.map(|amended| amended.revision));
+        match amended {
+            Ok(amended) if amended.revision == definition.revision => Outcome::Settled { serves },
+            Ok(_) => Outcome::Written,
             // It went, or will be seen again as somebody else left it.
-            Err(status) if matches!(&*status.reason, "NotFound" | "Conflict") => true,
+            Err(status) if matches!(&*status.reason, "NotFound" | "Conflict") => Outcome::Written,
             Err(status) => {
                 tracing::warn!(name = definition.name, error = status.message, "a definition's status");
-                false
+                Outcome::Failed
             }
         }
     }

@@ -55,7 +55,7 @@ pub fn stored(
         return Ok(object);
     }
     if let Some(custom) = row.custom {
-        return custom_to_storage_version(row, custom.kind, object, from);
+        return Ok(custom_to_storage_version(row, custom.kind, object, from));
     }
     api::defaults::apply(from, row.kind, &mut object, registry.gates());
     api::defaults::stamp_taints(from, row.kind, &mut object, registry.now());
@@ -80,15 +80,13 @@ fn custom_to_storage_version(
     kind: &CustomKind,
     mut object: Object,
     from: &str,
-) -> Result<Object, Box<Status>> {
+) -> Object {
     kind.default(from, &mut object);
     let to = row.stored_form().group_version;
     if to == from || kind.converts_by_webhook {
-        return Ok(object);
+        return object;
     }
+    // What only this version knows goes when the object is stored.
     object.insert("apiVersion".to_owned(), to.into());
-    match kind.coerce(to, &mut object, Coercion::Silent) {
-        Ok(_) => Ok(object),
-        Err(error) => Err(Status::unmapped(error).into()),
-    }
+    object
 }

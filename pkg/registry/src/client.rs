@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, UpdateOutcome, UpdateRequest, WatchEvents};
 use crate::{Registry, Result, StoredRef, Target, codec, meta};
 
-pub use keep::{Kept, Wanted};
+pub use keep::{Amended, Kept, Wanted};
 
 /// The name under which the server does its own work.
 pub const APISERVER_USER: &str = "system:apiserver";

@@ -4,9 +4,11 @@
 //! converted on the way in, answers on the way out. Where a webhook converts, that is the version of the request, and
 //! what is stored in another one stays as it is until it was asked ([`crate::generic`]'s conversions).
 
+use std::borrow::Cow;
+
 use api::defaults::Defaults;
 use api::resources::custom::CustomKind;
-use api::resources::{Encoding, Storage as StorageRow};
+use api::resources::{Encoding, Resource, Storage as StorageRow};
 use api::structural::{Coercion, salvage_metadata};
 use apimachinery::features::Gates;
 use apimachinery::gvk::split_api_version;
@@ -83,6 +85,26 @@ pub fn encode(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
         }
     }
     Ok(out.into())
+}
+
+/// A custom object as it is stored: without what only the version knows that it came in. Until then it is looked at with
+/// that, by managers of fields and by the rules of that version.
+///
+/// # Errors
+/// It does not fit the schema that it is stored by.
+pub(crate) fn storable<'o>(
+    came_in: &Resource<'_>,
+    row: &StorageRow<'_>,
+    object: &'o Object,
+) -> Result<Cow<'o, Object>, String> {
+    match row.custom {
+        Some(kind) if came_in.group_version != row.group_version && !kind.converts_by_webhook => {
+            let mut stored = object.clone();
+            kind.coerce(row.group_version, &mut stored, Coercion::Silent)?;
+            Ok(Cow::Owned(stored))
+        }
+        _ => Ok(Cow::Borrowed(object)),
+    }
 }
 
 /// The bytes of a custom object in CBOR, in which it is stored where the gate `CBORServingAndStorage` is open.

@@ -142,6 +142,57 @@ async fn an_informer_is_in_sync_with_all_its_pods_only() {
     assert_eq!(measured.first_error.as_deref(), Some("the server ended the stream"));
 }
 
+/// A server that knows every definition of [`crate::custom::Provided`], and describes the kinds that `describes` names.
+fn definitions(describes: &'static [&'static str]) -> Arc<Handler> {
+    Arc::new(move |request| match request.split_once(' ') {
+        Some(("POST", _)) => (201, "{}".to_owned()),
+        Some(("DELETE", _)) => (404, "{}".to_owned()),
+        Some((_, "/openapi/v3")) => (200, "service0.provider.example.com".to_owned()),
+        Some((_, path)) if path.starts_with("/openapi/") => {
+            let kinds = describes.iter().map(|kind| format!(r#""kind":"{kind}","#));
+            (200, kinds.collect())
+        }
+        _ => (200, r#"{"status":{"conditions":[{"type":"Established","status":"True"}]}}"#.to_owned()),
+    })
+}
+
+#[tokio::test]
+async fn definitions_are_there_when_all_are_described() {
+    let run = async |describes: &'static [&'static str], timeout: &str| {
+        let line = ["--objects", "25", "--seconds", "1", "--definitions", "2", "--timeout", timeout];
+        let context = serve(&line, gone_at_first(definitions(describes))).await;
+        chosen(&["definitions".to_owned()]).unwrap().pop().unwrap().run(&context).await
+    };
+    let measured = run(&["Thing0", "Thing1"], "20").await.unwrap();
+    assert_eq!((measured.operations, measured.errors), (2, 0));
+    let extra: Vec<_> = measured.extra.keys().copied().collect();
+    assert_eq!(extra, ["created_s", "established_s", "in_open_api_s", "served_s"]);
+    let refused = run(&["Thing0"], "1").await.unwrap_err().to_string();
+    assert_eq!(refused, "service0.provider.example.com lacks kinds in its document");
+}
+
+/// The same, but whose first answers about definitions say that there are none: those before they are made.
+fn gone_at_first(handler: Arc<Handler>) -> Arc<Handler> {
+    let made = AtomicU64::new(0);
+    Arc::new(move |request| match request.split_once(' ') {
+        Some(("GET", path)) if path.contains("/customresourcedefinitions/") && made.load(Relaxed) == 0 => {
+            (404, "{}".to_owned())
+        }
+        Some((method, _)) => {
+            made.fetch_add(u64::from(method == "POST"), Relaxed);
+            handler(request)
+        }
+        None => handler(request),
+    })
+}
+
+#[test]
+fn a_family_is_chosen_by_its_name() {
+    let names: Vec<_> =
+        chosen(&["custom".to_owned()]).unwrap().iter().map(|workload| workload.name()).collect();
+    assert_eq!(names, ["custom-get", "custom-list", "custom-watch", "custom-create", "custom-apply"]);
+}
+
 #[test]
 fn names_are_unique_and_choose() {
     let names: Vec<_> = all().iter().map(|workload| workload.name()).collect();

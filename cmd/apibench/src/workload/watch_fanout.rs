@@ -13,21 +13,49 @@ use async_trait::async_trait;
 use tokio::task::JoinSet;
 
 use super::{Context, Workload, events};
+use crate::args::Settings;
+use crate::bodies;
 use crate::client::{Client, Windows};
+use crate::custom;
 use crate::error::Result;
 use crate::process::Meter;
-use crate::setup::{self, path};
+use crate::setup;
 use crate::stats::Measured;
 
 /// How long after the last update a delivery may be late before it counts as missing.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The one workload of this kind.
+/// Watchers of built-in objects.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
-    vec![Box::new(Fanout)]
+    vec![Box::new(Fanout {
+        name: "watch-fanout",
+        about: "--watchers see --rate updates per second of 20 config maps; one operation is one event delivered",
+        path: |settings| setup::path(settings, "configmaps"),
+        body: bodies::config_map,
+        is_custom: false,
+    })]
 }
 
-struct Fanout;
+/// Watchers of custom objects.
+pub(super) fn custom() -> Box<dyn Workload> {
+    Box::new(Fanout {
+        name: "custom-watch",
+        about: "the same of 20 custom objects of 4 KB",
+        path: |settings| custom::path(&settings.namespace),
+        body: custom::object,
+        is_custom: true,
+    })
+}
+
+/// The objects that are watched.
+struct Fanout {
+    name: &'static str,
+    about: &'static str,
+    path: fn(&Settings) -> String,
+    /// An object of a name, with a value of its own.
+    body: fn(&str, &str) -> String,
+    is_custom: bool,
+}
 
 /// What all watchers of a measurement find out together.
 #[derive(Debug, Default)]
@@ -43,32 +71,37 @@ struct Findings {
 #[async_trait]
 impl Workload for Fanout {
     fn name(&self) -> &'static str {
-        "watch-fanout"
+        self.name
     }
 
     fn about(&self) -> &'static str {
-        "--watchers see --rate updates per second of 20 config maps; one operation is one event delivered"
+        self.about
     }
 
     #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
     async fn run(&self, context: &Context) -> Result<Measured> {
         let settings = &context.settings;
         let writer = Arc::new(setup::connect(&context.target, settings).await?);
-        updates::create_objects(context, &writer).await?;
+        if self.is_custom {
+            custom::define(&writer).await?;
+        }
+        let path = (self.path)(settings);
+        updates::create_objects(&writer, &path, self.body).await?;
         let from = setup::resource_version(&writer, settings).await?;
+        let watch_path = watch_path(&path, &from);
         let (epoch, findings) = (Instant::now(), Arc::new(Findings::default()));
 
         let mut watchers = JoinSet::new();
         let healthy = events::connect(context, settings.watchers, Windows::LARGE).await?;
         for lane in 0..usize::try_from(settings.watchers).unwrap_or(0) {
-            let body = events::open(&healthy, lane, watch_path(context, &from)).await?;
+            let body = events::open(&healthy, lane, watch_path.clone()).await?;
             watchers.spawn(watcher::watch(body, context.clone(), Arc::clone(&findings), epoch));
         }
-        let _idle = open_idle(context, &from).await?;
-        let _slow = open_slow(context, &from).await?;
+        let _idle = open_idle(context, &watch_path).await?;
+        let _slow = open_slow(context, &watch_path).await?;
 
         let meter = Meter::start(context.target.pid);
-        let sent = updates::send(context, &writer, epoch).await?;
+        let sent = updates::send(context, &writer, &path, epoch).await?;
         let expected = sent * settings.watchers;
         wait_for(&findings, expected).await;
         let measured = context.tally.measured(meter.stop());
@@ -76,9 +109,8 @@ impl Workload for Fanout {
     }
 }
 
-fn watch_path(context: &Context, from: &str) -> String {
-    // The selector keeps other config maps of the namespace out, and costs the server next to nothing.
-    path(&context.settings, &format!("configmaps?watch=true&timeoutSeconds=3600&resourceVersion={from}"))
+fn watch_path(path: &str, from: &str) -> String {
+    format!("{path}?watch=true&timeoutSeconds=3600&resourceVersion={from}")
 }
 
 /// Streams that are open as long as this is held.
@@ -88,24 +120,24 @@ struct Held {
 }
 
 /// Watches of objects that nobody changes: the server must sort every event out for them.
-async fn open_idle(context: &Context, from: &str) -> Result<Held> {
+async fn open_idle(context: &Context, watch_path: &str) -> Result<Held> {
     let count = context.settings.idle_watchers;
     let client = events::connect(context, count, Windows::LARGE).await?;
     let mut streams = Vec::new();
     for lane in 0..usize::try_from(count).unwrap_or(0) {
-        let selector = format!("{}&fieldSelector=metadata.name%3Didle-{lane}", watch_path(context, from));
+        let selector = format!("{watch_path}&fieldSelector=metadata.name%3Didle-{lane}");
         streams.push(events::open(&client, lane, selector).await?);
     }
     Ok(Held { _client: client, _streams: streams })
 }
 
 /// Watches of everything that are never read, behind the smallest windows.
-async fn open_slow(context: &Context, from: &str) -> Result<Held> {
+async fn open_slow(context: &Context, watch_path: &str) -> Result<Held> {
     let count = context.settings.slow_watchers;
     let client = events::connect(context, count, Windows::SMALL).await?;
     let mut streams = Vec::new();
     for lane in 0..usize::try_from(count).unwrap_or(0) {
-        streams.push(events::open(&client, lane, watch_path(context, from)).await?);
+        streams.push(events::open(&client, lane, watch_path.to_owned()).await?);
     }
     Ok(Held { _client: client, _streams: streams })
 }

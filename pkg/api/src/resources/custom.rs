@@ -14,6 +14,7 @@ use schema::structured_merge::model::Schema;
 use serde_json::Value;
 
 use super::merge_schema::merge_schema;
+use super::packed_text::PackedText;
 use crate::cel_times::CelTimes;
 use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
@@ -51,7 +52,9 @@ pub struct CustomVersion {
     /// What clients are warned of, if the version is deprecated.
     pub deprecated: Option<String>,
     /// The JSON text of `openAPIV3Schema`, if there is one.
-    pub schema_text: Option<Box<str>>,
+    schema_text: Option<PackedText>,
+    /// Whether the schema has rules anywhere.
+    has_rules: bool,
     /// Whether there is a `status` subresource.
     pub status: bool,
     /// The `scale` subresource.
@@ -177,6 +180,12 @@ impl CustomKind {
         }
     }
 
+    /// Whether the defaults of a version make a status where there is none.
+    pub fn fills_in_status(&self, api_version: &str) -> bool {
+        let version = self.version(api_version).filter(|version| version.status);
+        version.and_then(CustomVersion::structural).is_some_and(Structural::fills_in_status)
+    }
+
     /// Fills in the defaults of a version.
     pub fn default(&self, api_version: &str, object: &mut Object) {
         if let Some(schema) = self.version(api_version).and_then(CustomVersion::structural) {
@@ -209,6 +218,7 @@ impl CustomVersion {
         let holder = child(version, "schema").or_else(|| child(spec, "validation"));
         let schema =
             holder.and_then(|holder| holder.get("openAPIV3Schema")).filter(|schema| schema.is_object());
+        let text_of_schema = schema.map(Value::to_string);
         let subresources = child(version, "subresources").or_else(|| child(spec, "subresources"));
         let of_version_or_all = |name| match version.get(name).and_then(Value::as_array) {
             Some(list) if !list.is_empty() => version,
@@ -223,7 +233,8 @@ impl CustomVersion {
             served: flag(version, "served"),
             storage: flag(version, "storage"),
             deprecated: None,
-            schema_text: schema.map(|schema| schema.to_string().into()),
+            has_rules: text_of_schema.as_ref().is_some_and(|text| text.contains("x-kubernetes-validations")),
+            schema_text: text_of_schema.as_deref().map(PackedText::new),
             status: subresources.is_some_and(|all| all.contains_key("status")),
             scale: subresources.and_then(|all| child(all, "scale")).map(ScalePaths::read),
             columns: columns.map(PrinterColumn::read).collect(),
@@ -238,10 +249,10 @@ impl CustomVersion {
         }
     }
 
-    /// The schema as JSON.
-    fn schema(&self) -> Option<Value> {
+    /// The schema as JSON, if there is one. It is read anew each time.
+    pub fn schema(&self) -> Option<Value> {
         // A definition nests more deeply than the library's reader allows.
-        json::decode_untyped(self.schema_text.as_deref()?.as_bytes()).ok().map(|decoded| decoded.value)
+        json::decode_untyped(&self.schema_text.as_ref()?.unpacked()).ok().map(|decoded| decoded.value)
     }
 
     /// The schema, compiled; none if there is none.
@@ -256,7 +267,7 @@ impl CustomVersion {
     /// The rules of the schema; none if it has none.
     pub fn rules(&self) -> Option<&Validator> {
         let compiled = self.rules.get_or_init(|| {
-            if !self.schema_text.as_deref()?.contains("x-kubernetes-validations") {
+            if !self.has_rules {
                 return None;
             }
             let (stored, schema) = (Environment::of_release(u32::MAX), self.schema()?);

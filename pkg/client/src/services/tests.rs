@@ -71,7 +71,7 @@ fn a_service_is_at_its_cluster_ip() {
         Err((503, "no service port 1 found for service \"s\"")),
     );
     check(find(Some(service("Odd", "10.0.0.7")), 443), Err((500, "unsupported service type \"Odd\"")));
-    check(find(None, 443), Err((404, "services \"s\" not found")));
+    check(find(None, 443), Err((404, "service \"s\" not found")));
 }
 
 #[test]

@@ -124,6 +124,20 @@ impl Definition {
         self.is_of_builtin
     }
 
+    /// Whether nobody has said yet which names it has.
+    pub(super) fn is_new(&self) -> bool {
+        self.condition("NamesAccepted").is_none() && self.accepted == Names::default()
+    }
+
+    /// The same with the names that it asks for.
+    pub(super) fn named(&self) -> Definition {
+        let mut named = self.clone();
+        named.accepted = self.wanted.clone();
+        named.is_of_builtin = stores_builtin(&named.group, &named.accepted.plural);
+        named.conditions.push(("NamesAccepted".to_owned(), "True".to_owned()));
+        named
+    }
+
     /// Whether requests may find its resource.
     pub(super) fn may_be_served(&self) -> bool {
         let accepted = &self.accepted;

@@ -101,6 +101,44 @@ async fn objects_of_an_established_definition_are_pruned_defaulted_and_validated
 }
 
 #[tokio::test]
+async fn a_status_that_has_a_default_is_in_the_answer_to_a_creation() {
+    let (server, client) = started().await;
+    let mut spec = one_version(json!({"type": "object"}));
+    spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = json!({
+        "type": "object", "properties": {"phase": {"type": "string"}}, "default": {"phase": "Pending"},
+    });
+    define(&client, "widgets", "Widget", spec).await;
+    let mut body = object("Widget", "a", json!({}));
+    body["status"] = json!({"phase": "Wished"});
+    let made = client.ok("POST", &objects("widgets"), body).await;
+    assert_eq!(made["status"], json!({"phase": "Pending"}));
+    assert_eq!(client.get(&format!("{}/a", objects("widgets"))).await, made);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_only_the_version_of_a_request_knows_is_judged_and_owned_and_not_stored() {
+    let (server, client) = started().await;
+    let mut spec = one_version(json!({"type": "object", "properties": {
+        "port": {"type": "integer", "minimum": 1}, "size": {"type": "integer"},
+    }}));
+    let mut stored = one_version(json!({"type": "object", "properties": {"size": {"type": "integer"}}}));
+    spec["versions"][0]["storage"] = json!(false);
+    stored["versions"][0]["name"] = json!("v2");
+    spec["versions"].as_array_mut().unwrap().push(stored["versions"][0].clone());
+    define(&client, "widgets", "Widget", spec).await;
+    let path = objects("widgets");
+    let body = |port: i32| object("Widget", "a", json!({"port": port, "size": 1}));
+    let (code, status) = client.send("POST", &path, body(0)).await;
+    assert_eq!(code, 422, "{status}");
+    let made = client.ok("POST", &path, body(1)).await;
+    assert_eq!(made["spec"], json!({"size": 1}));
+    let owned = &made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"];
+    assert_eq!(owned, &json!({".": {}, "f:port": {}, "f:size": {}}));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn rules_judge_objects_and_what_did_not_change_is_spared() {
     let (server, client) = started().await;
     let rule = |rule: &str| json!([{"rule": rule}]);

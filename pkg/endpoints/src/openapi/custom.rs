@@ -5,12 +5,12 @@ mod schema;
 use ::schema::builtin::{
     IO_K8S_API_AUTOSCALING_V1_SCALE, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META,
 };
-use ::schema::json::decode_untyped;
 use ::schema::json_write;
 use ::schema::openapi::{Dialect, Writer};
 use api::catalog::{Catalog, Owner, Version};
 use api::descriptions::of_any_object;
 use api::resources::Resource;
+use api::resources::custom::CustomVersion;
 use serde_json::{Map, Value, json};
 
 use self::schema::{published, reference, referring_member, text_member};
@@ -37,8 +37,8 @@ pub(super) struct CustomResource<'a> {
     pub(super) status: bool,
     /// Whether there is a `scale` subresource.
     pub(super) scale: bool,
-    /// The JSON text of the structural schema of the version, if it has one.
-    pub(super) schema: Option<&'a str>,
+    /// The version, which has the structural schema.
+    described: &'a CustomVersion,
     /// Whether the definition has members kept that the schema does not know.
     pub(super) preserve_unknown_fields: bool,
     /// The paths that field selectors may name, without the dot in front.
@@ -90,7 +90,7 @@ impl<'a> CustomResource<'a> {
             namespaced: row.namespaced,
             status: custom.version.status,
             scale: custom.version.scale.is_some(),
-            schema: custom.version.schema_text.as_deref(),
+            described: custom.version,
             preserve_unknown_fields: custom.kind.preserve_unknown_fields,
             selectable: &custom.version.selectable,
         })
@@ -135,8 +135,7 @@ impl CustomResource<'_> {
     }
 
     fn schema(&self, dialect: Dialect) -> Map<String, Value> {
-        let schema = self.schema.and_then(|text| decode_untyped(text.as_bytes()).ok());
-        published(schema.map(|decoded| decoded.value), self.preserve_unknown_fields, dialect)
+        published(self.described.schema(), self.preserve_unknown_fields, dialect)
     }
 
     fn list_schema(&self, dialect: Dialect) -> Map<String, Value> {

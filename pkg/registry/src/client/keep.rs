@@ -3,12 +3,31 @@
 
 use schema::object::Object;
 
+use storage::Revision;
+
 use super::{Client, Read};
+use crate::generic::UpdateOutcome;
 use crate::{Result, meta};
 
 /// What an object should be, given what it is: `None` when that is fine. May be asked several times, each
 /// time about a newer state.
 pub type Wanted<'w> = dyn Fn(Option<&Object>) -> Option<Object> + Send + Sync + 'w;
+
+/// An object after it was amended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Amended {
+    /// Whether it was written.
+    pub written: bool,
+    /// Its revision now.
+    pub revision: Revision,
+}
+
+impl From<Kept> for Amended {
+    fn from(kept: Kept) -> Self {
+        let revision = kept.object.as_ref().map_or("", |object| meta::text(object, "resourceVersion"));
+        Amended { written: kept.written, revision: revision.parse().unwrap_or_default() }
+    }
+}
 
 /// An object after it was looked at.
 pub struct Kept {
@@ -41,6 +60,16 @@ impl Client {
         }
     }
 
+    /// Makes an object that is there what it should be, as [`keep`](Self::keep) does, for who knows already that
+    /// there is something to be done, and has seen the object: nothing is looked at before, nor decoded afterwards.
+    ///
+    /// # Errors
+    /// As [`Client::update`]: there is none.
+    pub async fn amend(&self, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<Amended> {
+        let (outcome, written) = self.amended(namespace, name, wanted).await?;
+        Ok(Amended { written, revision: outcome.stored.revision })
+    }
+
     /// Makes an object that is not there.
     async fn keep_new(&self, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<Kept> {
         let Some(mut object) = wanted(None) else {
@@ -56,6 +85,18 @@ impl Client {
 
     /// Changes an object that is there.
     async fn keep_old(&self, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<Kept> {
+        let (outcome, written) = self.amended(namespace, name, wanted).await?;
+        let object = self.decoded(outcome.stored.as_ref())?;
+        Ok(Kept { object: Some(object), written })
+    }
+
+    /// Changes an object that is there, and says whether it was written.
+    async fn amended(
+        &self,
+        namespace: &str,
+        name: &str,
+        wanted: &Wanted<'_>,
+    ) -> Result<(UpdateOutcome, bool)> {
         let mut written = false;
         let mut change = |old: &Object| {
             let new = wanted(Some(old));
@@ -67,7 +108,6 @@ impl Client {
             Ok(old.clone())
         };
         let outcome = self.write(namespace, name, &mut change).await?;
-        let object = self.decoded(outcome.stored.as_ref())?;
-        Ok(Kept { object: Some(object), written })
+        Ok((outcome, written))
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::managed_fields::Conversions;
+use api::resources::custom::CustomKind;
 use api::resources::{Handle, Resource, Storage as StorageRow};
 use api::structural::Coercion;
 use apimachinery::features::Gate;
@@ -190,9 +191,13 @@ impl Registry {
         written: &Bytes,
     ) -> Result<Bytes> {
         let Some(conversion) = self.conversion(target.row, storage)? else {
-            // What is stored is read with the defaults of its version, which a body of another one has not had.
-            let of_another = storage.custom.is_some() && storage.group_version != target.row.group_version;
-            return match of_another {
+            // What is stored is read with the defaults of its version, which a body of another one has not had, and one
+            // whose status was left out has had for nothing.
+            let is_completed = |kind: &CustomKind| {
+                storage.group_version != target.row.group_version
+                    || kind.fills_in_status(storage.group_version)
+            };
+            return match storage.custom.is_some_and(is_completed) {
                 true => codec::as_read_again(storage, &value, self.gates()),
                 false => Ok(codec::as_read(storage, value, self.gates())),
             };

@@ -137,12 +137,13 @@ impl Registry {
     ) -> Result<(Bytes, Bytes, Written)> {
         let span = trace::write("Create etcd3", target, key);
         span.event("About to Encode");
-        let value = codec::encode(storage, object).map_err(Status::internal_error)?;
+        let object = codec::storable(target.row, storage, object).map_err(Status::unmapped)?;
+        let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         span.event_with("Encode succeeded", "len", value.len());
         span.event("TransformToStorage succeeded");
         let dry = DryRun::of(&self.delegator);
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
-        let stored = self.to_store(target, storage, object, &value).await?;
+        let stored = self.to_store(target, storage, &object, &value).await?;
         let put = store.put(key, stored.clone(), 0, self.ttl(target.row));
         let written = span.clone().within(put).await;
         span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });

@@ -193,6 +193,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.row, &object, old));
         codec::strip_revision(&mut object);
         self.span.event("About to Encode");
+        let object = codec::storable(target.row, storage, &object).map_err(Status::unmapped)?;
         self.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         self.span.event_with("Encode succeeded", "len", self.value.len());
         self.span.event("TransformToStorage succeeded");

@@ -12,19 +12,28 @@ use super::mark::Mark;
 use crate::bodies;
 use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
-use crate::setup::path;
 
 /// Objects that are updated in turn, so that an update need not wait for the one before.
 pub(super) const OBJECTS: usize = 20;
+
+/// One of the objects.
+struct Watched {
+    number: usize,
+    path: String,
+}
 
 fn name(object: usize) -> String {
     format!("watched-{object}")
 }
 
 /// Creates the objects if they are not there.
-pub(super) async fn create_objects(context: &Context, client: &Client) -> Result<()> {
+pub(super) async fn create_objects(
+    client: &Client,
+    path: &str,
+    body: fn(&str, &str) -> String,
+) -> Result<()> {
     for object in 0..OBJECTS {
-        let (path, body) = (path(&context.settings, "configmaps"), bodies::config_map(&name(object), "new"));
+        let body = body(&name(object), "new");
         let answer = client.call(0, Call::send(Method::POST, path, JSON, body), 0).await?;
         if answer.status != 409 {
             answer.expect(201)?;
@@ -34,13 +43,14 @@ pub(super) async fn create_objects(context: &Context, client: &Client) -> Result
 }
 
 /// Updates for the length of the timed part. Answers how many went right; the others are in the tally.
-pub(super) async fn send(context: &Context, client: &Arc<Client>, epoch: Instant) -> Result<u64> {
+pub(super) async fn send(context: &Context, client: &Arc<Client>, path: &str, epoch: Instant) -> Result<u64> {
     let gap = Duration::from_secs(1).div_f64(context.settings.rate as f64);
     let begin = tokio::time::Instant::now();
     let mut lanes = JoinSet::new();
     for object in 0..OBJECTS {
         let (context, client) = (context.clone(), Arc::clone(client));
         let first = begin + gap.mul_f64(object as f64);
+        let object = Watched { number: object, path: format!("{path}/{}", name(object)) };
         lanes.spawn(update(context, client, epoch, object, first, gap.mul_f64(OBJECTS as f64)));
     }
     let mut sent = 0;
@@ -56,21 +66,20 @@ async fn update(
     context: Context,
     client: Arc<Client>,
     epoch: Instant,
-    object: usize,
+    object: Watched,
     first: tokio::time::Instant,
     gap: Duration,
 ) -> u64 {
     let mut ticks = interval_at(first, gap);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let end = first + context.duration();
-    let path = path(&context.settings, &format!("configmaps/{}", name(object)));
     let filler = bodies::filler();
     let mut done = 0;
     while ticks.tick().await < end {
-        let mark = Mark { object, number: done + 1, sent: epoch.elapsed() };
+        let mark = Mark { object: object.number, number: done + 1, sent: epoch.elapsed() };
         let body = format!(r#"{{"data":{{"mark":"{mark}","filler":"{filler}"}}}}"#);
-        let call = Call::send(Method::PATCH, path.as_str(), "application/merge-patch+json", body);
-        match client.call(object, call, 0).await.and_then(|answer| answer.expect(200)) {
+        let call = Call::send(Method::PATCH, object.path.as_str(), "application/merge-patch+json", body);
+        match client.call(object.number, call, 0).await.and_then(|answer| answer.expect(200)) {
             Ok(_) => done += 1,
             Err(error) => context.tally.failure(1, error),
         }

@@ -1,0 +1,206 @@
+//! The custom resources that are measured: one whose objects are written and read, and the many definitions of a
+//! large provider.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::{Call, Client, JSON};
+use crate::error::{Error, Result};
+
+/// Where definitions are.
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// The group of the resource whose objects are measured.
+const GROUP: &str = "apibench.example.com";
+
+/// The pause between two looks whether a definition is established.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How often is looked before the run gives up.
+const LOOKS_MAX: u32 = 1200;
+
+/// The custom objects of a namespace.
+pub(crate) fn path(namespace: &str) -> String {
+    format!("/apis/{GROUP}/v1/namespaces/{namespace}/gadgets")
+}
+
+/// Defines the resource of [`object`], and waits until it is served. The definition is left as it is if it is there.
+pub(crate) async fn define(client: &Client) -> Result<()> {
+    let text = json!({"type": "string", "maxLength": 200});
+    let variable =
+        json!({"type": "object", "required": ["name"], "properties": {"name": text, "value": text}});
+    let variables = json!({
+        "type": "array", "items": variable, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+    });
+    let schema = json!({"type": "object", "properties": {
+        "data": {"type": "object", "additionalProperties": {"type": "string"}},
+        "spec": {"type": "object", "properties": {
+            "image": {"type": "string", "pattern": "^[a-z0-9./:_-]+$"},
+            "replicas": {"type": "integer", "minimum": 0, "default": 1},
+            "paused": {"type": "boolean"},
+            "args": {"type": "array", "items": {"type": "string"}},
+            "env": variables,
+        }},
+    }});
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let names =
+        json!({"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"});
+    let name = format!("gadgets.{GROUP}");
+    let spec = json!({"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]});
+    let body = definition(&name, &spec);
+    let answer = client.call(0, Call::send(Method::POST, DEFINITIONS, JSON, body), 0).await?;
+    if answer.status != 409 {
+        answer.expect(201)?;
+    }
+    established(client, 0, &name).await?;
+    client.call(0, Call::get(format!("/apis/{GROUP}/v1/gadgets?limit=1")), 0).await?.expect(200)?;
+    Ok(())
+}
+
+fn definition(name: &str, spec: &Value) -> String {
+    let metadata = json!({"name": name});
+    let kind = "CustomResourceDefinition";
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec})
+        .to_string()
+}
+
+/// Waits until a definition is established.
+pub(crate) async fn established(client: &Client, lane: usize, name: &str) -> Result<()> {
+    for _ in 0..LOOKS_MAX {
+        let call = Call::get(format!("{DEFINITIONS}/{name}"));
+        let answer = client.call(lane, call, usize::MAX).await?.expect(200)?;
+        let object: Value = serde_json::from_slice(&answer.head).map_err(|e| answer.wrong(&e.to_string()))?;
+        let conditions = object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+        let mut is_established = conditions.filter(|it| it["type"] == "Established").map(|it| &it["status"]);
+        if is_established.next().is_some_and(|status| status == "True") {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Err(Error::Wrong(format!("{name} is not established after {LOOKS_MAX} looks")))
+}
+
+/// A custom object with one value of its own: 2.4 KB as sent, 4 KB as served.
+pub(crate) fn object(name: &str, value: &str) -> String {
+    let mut env = String::new();
+    for i in 0..12 {
+        let comma = if i == 0 { "" } else { "," };
+        // Writing to a String cannot fail.
+        let _ = write!(env, r#"{comma}{{"name":"VARIABLE_{i}","value":"some-configuration-value-{i}"}}"#);
+    }
+    format!(
+        r#"{{"apiVersion":"{GROUP}/v1","kind":"Gadget","metadata":{{"name":"{name}","labels":{{"app":"app-1"}}}},"data":{{"value":"{value}","filler":"{filler}"}},"spec":{{"image":"registry.example.com/team/app:v1.2.3","replicas":3,"paused":false,"args":["--listen=:8080","--log-level=info"],"env":[{env}]}}}}"#,
+        filler = crate::bodies::filler(),
+    )
+}
+
+/// Definitions that are made at once, as a large provider's are: so many kinds to a group.
+const KINDS: u64 = 10;
+
+/// One of those definitions.
+pub(crate) struct Provided {
+    /// Its group.
+    pub(crate) group: String,
+    /// The plural name of its resource.
+    pub(crate) plural: String,
+    /// The kind.
+    pub(crate) kind: String,
+}
+
+impl Provided {
+    /// Number `i`.
+    pub(crate) fn nth(i: u64) -> Self {
+        let (group, kind) = (i / KINDS, i % KINDS);
+        Provided {
+            group: format!("service{group}.provider.example.com"),
+            plural: format!("thing{kind}s"),
+            kind: format!("Thing{kind}"),
+        }
+    }
+
+    /// The definition's name.
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// The definition, of some 30 KB: what a resource is wanted to be, twice, and what it is.
+    pub(crate) fn definition(&self) -> String {
+        let wanted = parameters("for_provider", &self.kind);
+        let spec = json!({"type": "object", "required": ["forProvider"], "properties": {
+            "deletionPolicy": {"type": "string", "enum": ["Orphan", "Delete"], "default": "Delete"},
+            "forProvider": wanted, "initProvider": wanted,
+            "providerConfigRef": {"type": "object", "required": ["name"], "default": {"name": "default"},
+                "properties": {"name": {"type": "string"}}},
+        }, "x-kubernetes-validations": [{
+            "rule": "!has(self.initProvider) || !has(self.initProvider.name0) || has(self.forProvider.name0)",
+            "message": "forProvider.name0 is a required parameter"}]});
+        let condition = json!({"type": "object", "required": ["type", "status"], "properties": {
+            "type": {"type": "string"}, "status": {"type": "string"}, "reason": {"type": "string"},
+            "message": {"type": "string"}, "lastTransitionTime": {"type": "string", "format": "date-time"}}});
+        let status = json!({"type": "object", "properties": {
+            "atProvider": parameters("at_provider", &self.kind),
+            "conditions": {"type": "array", "items": condition, "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["type"]}}});
+        let schema = json!({"type": "object", "required": ["spec"], "description":
+            format!("{} is the Schema for the API of the same name.", self.kind),
+            "properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"},
+                "metadata": {"type": "object"}, "spec": spec, "status": status}});
+        let columns = json!([
+            {"name": "SYNCED", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Synced')].status"},
+            {"name": "READY", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Ready')].status"},
+            {"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}]);
+        let version = json!({"name": "v1beta1", "served": true, "storage": true, "subresources": {"status": {}},
+            "additionalPrinterColumns": columns, "schema": {"openAPIV3Schema": schema}});
+        let names = json!({"plural": self.plural, "singular": self.plural.trim_end_matches('s'), "kind": self.kind,
+            "listKind": format!("{}List", self.kind), "categories": ["crossplane", "managed", "provider"]});
+        let spec = json!({"group": self.group, "scope": "Cluster", "names": names, "versions": [version]});
+        definition(&self.name(), &spec)
+    }
+}
+
+/// An object of many members with words about each, as generators of definitions write them.
+fn parameters(of: &str, kind: &str) -> Value {
+    let about = |i: u64| {
+        format!(
+            "The value of parameter {i} ({of}) of the {kind}, which the service takes as it is. Changing it makes a \
+             new resource if the service says so."
+        )
+    };
+    let leaf = |i: u64| match i % 4 {
+        0 => json!({"type": "string", "description": about(i)}),
+        1 => json!({"type": "number", "description": about(i)}),
+        2 => json!({"type": "boolean", "description": about(i)}),
+        _ => {
+            json!({"type": "array", "items": {"type": "string"}, "description": about(i), "x-kubernetes-list-type": "set"})
+        }
+    };
+    let nested = |group: u64| {
+        let leaves = (0..6).map(|i| (format!("name{i}"), leaf(group + i)));
+        json!({"type": "object", "description": about(group),
+            "properties": Value::Object(leaves.collect())})
+    };
+    let tags = json!({"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "granular"});
+    let own = (0..15).map(|i| (format!("name{i}"), leaf(i)));
+    let all = own.chain((0..3).map(|i| (format!("block{i}"), nested(i)))).chain([("tags".to_owned(), tags)]);
+    json!({"type": "object", "properties": Value::Object(all.collect())})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_of_a_provider_s_size_and_an_object_is_json() {
+        let provided = Provided::nth(1234);
+        let text = provided.definition();
+        assert!((25_000..40_000).contains(&text.len()), "{}", text.len());
+        let definition: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(definition["metadata"]["name"], "thing4s.service123.provider.example.com");
+        let object: Value = serde_json::from_str(&object("a", "b")).unwrap();
+        assert_eq!(object["data"]["value"], "b");
+    }
+}
