@@ -31,6 +31,7 @@ use crate::dispatch::{Body, Dispatch, Extent, Request, Response};
 use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
 use crate::heavy::HeavyPool;
+use crate::peers::PeerProxy;
 use crate::negotiate::{self, Formats, Offer, Representation};
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
@@ -42,6 +43,7 @@ use crate::trace::Trace;
 use crate::warning::Warnings;
 use crate::watch_drain::WatchDrain;
 pub use crate::watch_metrics::WatchMetrics;
+use crate::write_barrier::{self, WriteBarrier};
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
 pub trait Documents: Send + Sync + 'static {
@@ -83,6 +85,10 @@ pub struct Api {
     pub backends: Backends,
     /// How to get to API servers that answer for groups of their own.
     pub aggregation: Aggregation,
+    /// Other servers of this cluster, which may serve what this one does not; `None` where nobody is asked.
+    pub peers: Option<Arc<PeerProxy>>,
+    /// Which writes have to wait; `None` for none.
+    pub write_barrier: Option<Arc<dyn WriteBarrier>>,
     /// Where heavy reads are done.
     pub heavy: HeavyPool,
     /// Whether the store answers.
@@ -207,6 +213,16 @@ impl Dispatch for Api {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
         let generation = self.served.now();
+        if let Some(barrier) = &self.write_barrier
+            && let Err(status) = write_barrier::pass(&**barrier, info, authorized.user())
+        {
+            return respond::status_response(&parts.headers, None, &status, &[]);
+        }
+        if let Some(peers) = self.peers.as_ref().filter(|it| it.serve(&generation.catalog, info, &parts)) {
+            let connection = parts.extensions.remove::<OnUpgrade>();
+            let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
+            return peers.forward(Forwarded { parts, body, context, user, connection, shutdown }).await;
+        }
         if let Some(proxied) = aggregated::proxied(&generation.catalog, &info.path) {
             let connection = parts.extensions.remove::<OnUpgrade>();
             let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
@@ -299,7 +315,8 @@ impl Api {
             let described = self.heavy.run(&user.name, async move { generation.document(&parts) }).await;
             return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
         }
-        let described = generation.document(&parts);
+        let merged = self.peers.as_ref().and_then(|peers| peers.discovery(&generation, &parts));
+        let described = merged.or_else(|| generation.document(&parts));
         let described = described.or_else(|| self.documents.iter().find_map(|d| d.respond(&parts)));
         described_in(described, &parts.headers)
     }
