@@ -20,9 +20,8 @@ use apimachinery::quantity::Quantity;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
-    PeerConfig, PodConfig,
-    RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig,
-    TokenWebhookConfig, WatchCacheConfig,
+    PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig,
+    ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::metrics::Selection;

@@ -209,7 +209,7 @@ fn replicas(
     (itself, tasks): (Credentials, &Tasks),
 ) -> Result<Replicas, RunError> {
     let itself = Itself::new(itself, loopback(config)).map_err(RunError::Bootstrap)?;
-    Replicas::new(config, stored, served, (itself, tasks)).map_err(RunError::Bootstrap)
+    Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
 }
 
 /// What is counted of the ways out.

@@ -23,8 +23,8 @@ pub use audit::{
     TruncateOptions,
 };
 use authentication::oidc::OidcFlags;
-use client::Address;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
+use client::Address;
 pub use egress::egress;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};

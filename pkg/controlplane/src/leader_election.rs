@@ -10,8 +10,9 @@ mod election;
 mod known;
 mod lock;
 
+use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use ::api::catalog::Catalog;
@@ -102,46 +103,53 @@ impl LeaderElection {
             }
         });
         let known = awaited(async move { follower.ready().await });
-        let hook =
-            start_hooks::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
+        let hook = start_hooks::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
         let figures = Arc::clone(&election.figures) as Arc<dyn Collector>;
         Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook, figures }))
     }
 
     async fn run(self, following: Following<Known>) {
         let terms = async {
-            self.follower.ready().await;
-            while self.stop.0.run_until_cancelled(self.term()).await.is_some() {}
+            self.stop.0.run_until_cancelled(self.follower.ready()).await;
+            while !self.stop.0.is_cancelled() {
+                self.term().await;
+                self.stop.0.run_until_cancelled(sleep(self.times.retry_period)).await;
+            }
             self.stop.1.cancel();
         };
         join(following.run(), terms).await;
     }
 
-    /// Waits until this server leads, decides as long as it does, and gives the lease up. Ends in the middle when the server
-    /// goes down; then the lease is given up behind it.
+    /// Waits until this server leads, decides as long as it does, and gives the lease up.
     async fn term(&self) {
         let mut lock = Lock::new(self.itself.clone(), self.identity.clone(), self.times.lease_duration);
+        if self.stop.0.run_until_cancelled(self.acquire(&mut lock)).await.is_some() {
+            tracing::info!(identity = self.identity, "leads the election of leaders");
+            self.figures.leads.store(true, Relaxed);
+            tokio::select! {
+                () = self.keep(&mut lock) => {}
+                () = self.decide() => {}
+                () = self.stop.0.cancelled() => {}
+            }
+            self.figures.leads.store(false, Relaxed);
+            tracing::info!("leads the election of leaders no more");
+        }
+        // It may be this server's though nobody was told.
+        let release = timeout(self.times.renew_deadline, lock.release(SystemClock.now()));
+        if let Ok(Err(refused)) = release.await {
+            tracing::warn!(%refused, "the lease of the leader election was not given up");
+        }
+    }
+
+    async fn acquire(&self, lock: &mut Lock) {
         loop {
             match lock.try_hold(SystemClock.now()).await {
-                Ok(true) => break,
+                Ok(true) => return,
                 Ok(false) => {}
                 Err(refused) => tracing::debug!(%refused, "the lease of the leader election"),
             }
             sleep(self.times.retry_period.mul_f64(1.0 + rand::random_range(0.0..JITTER))).await;
         }
-        tracing::info!(identity = self.identity, "leads the election of leaders");
-        self.figures.leads.store(true, Relaxed);
-        tokio::select! {
-            () = self.keep(&mut lock) => {}
-            () = self.decide() => {}
-            () = self.stop.0.cancelled() => {}
-        }
-        self.figures.leads.store(false, Relaxed);
-        tracing::info!("leads the election of leaders no more");
-        if let Ok(Err(refused)) = timeout(self.times.renew_deadline, lock.release(SystemClock.now())).await {
-            tracing::warn!(%refused, "the lease of the leader election was not given up");
-        }
-        sleep(self.times.retry_period).await;
     }
 
     /// Renews the lease for as long as that works.
@@ -160,7 +168,6 @@ impl LeaderElection {
                 Ok(Err(refused)) => tracing::debug!(%refused, "the lease of the leader election"),
                 Err(_) => {}
             }
-            self.figures.failures.fetch_add(1, Relaxed);
             if renewed.elapsed() >= self.times.renew_deadline {
                 return;
             }
@@ -169,9 +176,9 @@ impl LeaderElection {
 
     /// Does the next step about every lease that something happened to, and now and then about all.
     async fn decide(&self) {
-        let (mut seen, mut all) = (0, true);
+        let (mut seen, mut due) = (0, Instant::now());
         loop {
-            let known = self.follower.snapshot();
+            let (known, all) = (self.follower.snapshot(), Instant::now() >= due);
             for name in known.wanted().filter(|name| all || known.changed_after(name, seen)) {
                 if let Err(error) = self.look(&known, name).await {
                     tracing::warn!(lease = %name, error, "no leader is elected yet");
@@ -180,11 +187,13 @@ impl LeaderElection {
             self.forget(&known).await;
             seen = known.changes();
             drop(known);
-            let again = Instant::now() + AGAIN;
-            all = tokio::select! {
-                () = self.follower.wait_for(|known| known.changes() != seen) => false,
-                () = sleep_until(again) => true,
-            };
+            if all {
+                due = Instant::now() + AGAIN;
+            }
+            tokio::select! {
+                () = self.follower.wait_for(|known| known.changes() != seen) => {}
+                () = sleep_until(due) => {}
+            }
         }
     }
 
@@ -204,7 +213,8 @@ impl LeaderElection {
     }
 
     async fn ask(&self, namespace: &str, candidate: &str) -> Result<(), Refused> {
-        let path = format!("/apis/{GROUP}/{}/namespaces/{namespace}/leasecandidates/{candidate}", self.version);
+        let path =
+            format!("/apis/{GROUP}/{}/namespaces/{namespace}/leasecandidates/{candidate}", self.version);
         let Some(current) = self.itself.get(&path).await? else { return Ok(()) };
         self.itself.update(&path, &asked(&current, SystemClock.now())).await.map(drop)
     }
@@ -234,7 +244,12 @@ impl LeaderElection {
                 Ok(_) => tracing::info!(namespace, name, "removed a lease candidate that expired"),
                 Err(status) => {
                     let error = &status.message;
-                    tracing::debug!(namespace, name = meta::text(&current, "name"), error, "a lease candidate");
+                    tracing::debug!(
+                        namespace,
+                        name = meta::text(&current, "name"),
+                        error,
+                        "a lease candidate"
+                    );
                 }
             }
         }
@@ -245,17 +260,16 @@ impl LeaderElection {
 #[derive(Default)]
 struct Figures {
     leads: AtomicBool,
-    failures: AtomicU64,
 }
 
 impl Collector for Figures {
     fn collect(&self, out: &mut String) {
         let leads = u8::from(self.leads.load(Relaxed));
-        let name = lock::NAME;
-        out.push_str(&format!(
-            "# HELP leader_election_master_status [ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.\n\
-             # TYPE leader_election_master_status gauge\n\
-             leader_election_master_status{{name=\"{name}\"}} {leads}\n"
-        ));
+        let (metric, name) = ("leader_election_master_status", lock::NAME);
+        let _ = writeln!(
+            out,
+            "# HELP {metric} [ALPHA] 1 for a server that leads by the lease of this name, 0 for one that would if that did not.\n\
+             # TYPE {metric} gauge\n{metric}{{name=\"{name}\"}} {leads}"
+        );
     }
 }

@@ -24,8 +24,7 @@ use egress::Network as Ways;
 use endpoints::aggregated::{Way, set_user};
 use endpoints::peers::{Named, PASSED_ON, PeerFigures, PeerGroups, PeerProxy, Peers, SyncFailure};
 use endpoints::proxy::Network;
-use endpoints::served::Served;
-use futures::future::{BoxFuture, join};
+use futures::future::{BoxFuture, join, ready};
 use http::header::{ACCEPT, HeaderValue};
 use http::{Method, Request};
 use registry::Registry;
@@ -134,7 +133,6 @@ impl Proxying {
         config: &Config,
         registry: &Registry,
         storage: Arc<dyn Storage>,
-        served: &Arc<Served>,
     ) -> Result<Self, String> {
         let client = client(config)?;
         let figures = PeerFigures::default();
@@ -165,9 +163,8 @@ impl Proxying {
         };
         let known = awaited(async move { follower.ready().await });
         let met = awaited(async move { _ = all_met.clone().wait_for(|met| *met).await });
-        // What this server serves itself is known when the first request comes.
-        let local = served.now();
-        let here = awaited(async move { drop(local) });
+        // What this server serves itself its catalog says.
+        let here = awaited(ready(()));
         let hooks = vec![
             start_hooks::hook("mixed-version-proxy-handler", known),
             start_hooks::hook("local-discovery-cache-sync", here),
@@ -326,9 +323,8 @@ impl Asker {
 
     /// Shows what is known to those who pass requests on, if it is something else than before.
     fn publish(&mut self) {
-        let left_out = |group: &str, version: &str| {
-            self.defined.contains_key(&(group.to_owned(), version.to_owned()))
-        };
+        let left_out =
+            |group: &str, version: &str| self.defined.contains_key(&(group.to_owned(), version.to_owned()));
         let (mut by_server, mut resources) = (BTreeMap::new(), BTreeMap::new());
         for (name, peer) in &self.said {
             let said = peer.said.without(left_out);

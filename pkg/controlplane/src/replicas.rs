@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use ::api::catalog::Catalog;
 use apimachinery::features::Gate;
 use endpoints::peers::PeerProxy;
-use endpoints::served::Served;
 use endpoints::write_barrier::WriteBarrier;
 use futures::future::BoxFuture;
 use registry::Registry;
@@ -46,13 +46,14 @@ impl Replicas {
     pub(crate) fn new(
         config: &Config,
         (registry, storage): (&Registry, Arc<dyn Storage>),
-        served: &Arc<Served>,
+        catalog: &Catalog,
         (itself, tasks): (Itself, &Tasks),
     ) -> Result<Self, String> {
         let mut replicas = Replicas::default();
-        let (gates, catalog) = (config.gates, Arc::clone(&served.now().catalog));
+        let gates = config.gates;
         if gates.enabled(Gate::CoordinatedLeaderElection)
-            && let Some(election) = LeaderElection::new((registry, &catalog), itself, config.leadership, &config.host_name)?
+            && let Some(election) =
+                LeaderElection::new((registry, catalog), itself, config.leadership, &config.host_name)?
         {
             let Election { run, leave, hook, figures } = election;
             replicas.run.push(run);
@@ -62,12 +63,13 @@ impl Replicas {
         }
         if gates.enabled(Gate::StorageVersionAPI) {
             let oldest = gates.effective().min_compatibility;
-            let versions = StorageVersions::new(registry, &catalog, oldest, identity_lease::name(&config.host_name))?;
+            let versions =
+                StorageVersions::new(registry, catalog, oldest, identity_lease::name(&config.host_name))?;
             replicas.write_barrier = Some(versions.barrier());
             replicas.hooks.push(versions.hook(tasks));
         }
         if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) {
-            replicas.meet(config, (registry, storage), served, tasks)?;
+            replicas.meet(config, (registry, storage), tasks)?;
         }
         Ok(replicas)
     }
@@ -77,14 +79,13 @@ impl Replicas {
         &mut self,
         config: &Config,
         (registry, storage): (&Registry, Arc<dyn Storage>),
-        served: &Arc<Served>,
         tasks: &Tasks,
     ) -> Result<(), String> {
         let address = Arc::new(PeerAddress::new(config, Arc::clone(&storage))?);
         self.hooks.push(address.hook(tasks));
         self.before_stop.push(Box::pin(async move { address.leave().await }));
         if config.peers.authority.is_some() {
-            let Proxying { proxy, run, hooks, figures } = Proxying::new(config, registry, storage, served)?;
+            let Proxying { proxy, run, hooks, figures } = Proxying::new(config, registry, storage)?;
             self.peers = Some(proxy);
             self.run.push(run);
             self.hooks.extend(hooks);

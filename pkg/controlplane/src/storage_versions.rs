@@ -39,12 +39,8 @@ const WAIT: Duration = Duration::from_millis(100);
 /// The pause before another attempt at all.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often objects are looked at that nobody is expected to touch.
-const ROUNDS: Rounds = Rounds {
-    what: "storage versions",
-    period: Duration::from_secs(600),
-    jitter: 0.0,
-    first: First::Later,
-};
+const ROUNDS: Rounds =
+    Rounds { what: "storage versions", period: Duration::from_secs(600), jitter: 0.0, first: First::Later };
 
 /// What this server says of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -296,9 +292,8 @@ fn conditions(before: &[Value], agree: bool, moved: bool, now: UnixTime) -> Vec<
         false => ("False", "CommonEncodingVersionUnset", "Common encoding version unset"),
     };
     let mut conditions = before.to_vec();
-    let is_it = |condition: &Value| {
-        condition.get("type").and_then(Value::as_str) == Some("AllEncodingVersionsEqual")
-    };
+    let is_it =
+        |condition: &Value| condition.get("type").and_then(Value::as_str) == Some("AllEncodingVersionsEqual");
     let place = conditions.iter().position(is_it);
     let old = place.and_then(|place| conditions.get(place));
     let same = old.is_some_and(|old| old.get("status").and_then(Value::as_str) == Some(status)) && !moved;

@@ -84,13 +84,17 @@ impl PeerProxy {
     }
 
     /// Whether a request is for somebody else: for a resource that is not served here but there.
-    pub(crate) fn serve(&self, catalog: &Catalog, info: &RequestInfo, parts: &Parts) -> bool {
-        let again = || parts.headers.get(PASSED_ON).is_some_and(|value| value == "true");
+    pub(crate) fn serve(&self, catalog: &Catalog, info: &RequestInfo) -> bool {
         let here = || {
             catalog.find(&info.group, &info.version, &info.resource, "").is_some()
                 || proxied(catalog, &info.path).is_some()
         };
-        info.is_resource && !here() && !again() && self.peers.serve(&Named::of(info))
+        info.is_resource && !here() && self.peers.serve(&Named::of(info))
+    }
+
+    /// Whether somebody else has passed a request on to this server.
+    pub(crate) fn is_passed_on(parts: &Parts) -> bool {
+        parts.headers.get(PASSED_ON).is_some_and(|value| value == "true")
     }
 
     /// Passes a request on. Every failure is an answer.

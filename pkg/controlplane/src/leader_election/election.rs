@@ -168,7 +168,9 @@ fn is_election_needed(
     candidates: &[&Candidate],
     now: UnixTime,
 ) -> Result<bool, String> {
-    let Some((holder, lease)) = lease.and_then(|lease| Some((lease.holder()?, lease))) else { return Ok(true) };
+    let Some((holder, lease)) = lease.and_then(|lease| Some((lease.holder()?, lease))) else {
+        return Ok(true);
+    };
     // Now and then all are asked, so that those who are gone are found out before they expire.
     let unheard = |candidate: &&&Candidate| candidate.renewed.is_some_and(|it| is_past(it, VALID / 2, now));
     if lease.is_expired(now) || candidates.iter().any(|candidate| unheard(&candidate)) {
@@ -182,7 +184,7 @@ fn is_election_needed(
 
 /// The strategy that the newest binaries ask for.
 fn strategy<'c>(candidates: &[&'c Candidate]) -> Result<&'c str, String> {
-    let mut candidates = candidates.iter();
+    let mut candidates = candidates.iter().copied();
     let mut newest = candidates.next().ok_or("no candidates")?;
     for candidate in candidates {
         let zero = || Version::parse("0.0.0").ok();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use api::resources;
+use apimachinery::names;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
 use registry::follow::{Change, View};
@@ -56,10 +57,16 @@ impl View for Known {
             Some(candidate) => self.candidates.insert(key, candidate),
             None => self.candidates.remove(&key),
         };
-        // Who was just asked is waited for; that they were asked is no news.
-        let Some(candidate) = candidate.filter(|it| !it.owes_an_answer()).or(before) else { return };
+        let owes = candidate.as_ref().is_some_and(Candidate::owes_an_answer);
+        let Some(candidate) = candidate.or(before) else { return };
         let name = Name { namespace: change.namespace().into(), lease: candidate.lease.as_str().into() };
-        let wanted = self.candidates(&name).next().is_some();
+        // Who was just asked is waited for; that they were asked is no news.
+        if owes && self.changed.contains_key(&name) {
+            return;
+        }
+        // Somebody may want what can be no lease's name.
+        let wanted = names::name_is_dns_subdomain(&name.lease, false).is_empty()
+            && self.candidates(&name).next().is_some();
         if wanted {
             self.count(name);
         } else {
@@ -93,8 +100,7 @@ impl Known {
     pub(super) fn candidates(&self, name: &Name) -> impl Iterator<Item = &Candidate> {
         let of_namespace = self.candidates.range((name.namespace.clone(), Box::default())..);
         let of_namespace = of_namespace.take_while(|((namespace, _), _)| *namespace == name.namespace);
-        let wants = |(_, candidate): (_, &Candidate)| *candidate.lease == *name.lease;
-        of_namespace.map(|(key, candidate)| (key, candidate)).filter(move |it| wants(*it)).map(|(_, it)| it)
+        of_namespace.map(|(_, candidate)| candidate).filter(|candidate| *candidate.lease == *name.lease)
     }
 
     /// A lease; `None` if there is none.

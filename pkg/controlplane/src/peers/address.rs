@@ -47,7 +47,12 @@ impl PeerAddress {
     pub(crate) fn new(config: &Config, storage: Arc<dyn Storage>) -> Result<Self, String> {
         let address = config.peer_address()?;
         let leases = EndpointLeases::new(storage, config.storage.prefix(), DIRECTORY)?;
-        Ok(PeerAddress { leases, server: identity_lease::name(&config.host_name), address, left: Mutex::new(false) })
+        Ok(PeerAddress {
+            leases,
+            server: identity_lease::name(&config.host_name),
+            address,
+            left: Mutex::new(false),
+        })
     }
 
     /// Says it from the moment on at which this server is ready.

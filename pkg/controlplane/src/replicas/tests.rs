@@ -20,7 +20,13 @@ use crate::test_cluster::{TestDir, TestServer};
 /// How long a change may take until it counts.
 const CHANGE_MAX: Duration = Duration::from_secs(60);
 
-fn configure(config: &mut Config, memory: &Arc<Memory>, host: &str, gates: &[(&str, bool)], apis: &[(&str, &str)]) {
+fn configure(
+    config: &mut Config,
+    memory: &Arc<Memory>,
+    host: &str,
+    gates: &[(&str, bool)],
+    apis: &[(&str, &str)],
+) {
     config.storage = StorageConfig::Memory(Arc::clone(memory));
     config.host_name = host.to_owned();
     // Servers find each other on this machine, which is nothing for endpoints to say.
@@ -98,7 +104,9 @@ async fn one_server_elects_and_another_goes_on_when_it_leaves() {
     let new = tokio::spawn(stand(other.clone(), "new", "1.36.0"));
     let held = |lease: &Value| lease.pointer("/spec/holderIdentity") == Some(&json!("new"));
     until(&client, LEASE, held).await;
-    client.until_page_has("/metrics", "leader_election_master_status{name=\"leader-election-controller\"} 1").await;
+    client
+        .until_page_has("/metrics", "leader_election_master_status{name=\"leader-election-controller\"} 1")
+        .await;
     first.stop().await;
     until(&other, LEADER, leads("b_")).await;
     // The holder keeps what it has, and is told that somebody else should have it.
@@ -171,7 +179,9 @@ impl Certificates {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         fs::write(dir.path().join("ca.crt"), authority.pem()).unwrap();
-        for (file, names) in [("server", vec!["kubernetes.default.svc", "127.0.0.1"]), ("proxy", vec!["proxy"])] {
+        for (file, names) in
+            [("server", vec!["kubernetes.default.svc", "127.0.0.1"]), ("proxy", vec!["proxy"])]
+        {
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
             let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::new(names).unwrap());
             params.distinguished_name.push(DnType::CommonName, file);
@@ -228,12 +238,15 @@ async fn groups(client: &Client, accept: &'static str) -> Vec<String> {
 async fn what_only_another_server_serves_it_is_asked() {
     let (memory, certificates) = (Arc::new(Memory::new()), Certificates::new());
     let able = peer(&memory, &certificates, "a", "true").await;
-    let (at_able, job) = (Client::of(&able), json!({
-        "metadata": {"name": "j"},
-        "spec": {"template": {"spec": {
-            "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}],
-        }}},
-    }));
+    let (at_able, job) = (
+        Client::of(&able),
+        json!({
+            "metadata": {"name": "j"},
+            "spec": {"template": {"spec": {
+                "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}],
+            }}},
+        }),
+    );
     at_able.make(JOBS, job.clone()).await;
     let unable = peer(&memory, &certificates, "b", "false").await;
     let client = Client::of(&unable);
@@ -252,10 +265,13 @@ async fn what_only_another_server_serves_it_is_asked() {
     assert!(!groups(&client, ALONE).await.contains(&"batch".to_owned()));
     assert_eq!(groups(&client, ALL).await, groups(&at_able, ALL).await);
     let (_, metrics) = client.text("GET", "/metrics").await;
-    let counted = "apiserver_rerouted_request_total{code=\"200\",group=\"batch\",resource=\"jobs\",version=\"v1\"}";
+    let counted =
+        "apiserver_rerouted_request_total{code=\"200\",group=\"batch\",resource=\"jobs\",version=\"v1\"}";
     assert!(metrics.contains(counted), "{metrics}");
     let (_, ready) = client.text("GET", "/readyz?verbose").await;
-    for hook in ["peer-endpoint-reconciler-controller", "mixed-version-proxy-handler", "peer-discovery-workers"] {
+    for hook in
+        ["peer-endpoint-reconciler-controller", "mixed-version-proxy-handler", "peer-discovery-workers"]
+    {
         assert!(ready.contains(&format!("[+]poststarthook/{hook} ok")), "{ready}");
     }
     // When it leaves, nobody serves it.

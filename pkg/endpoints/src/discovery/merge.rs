@@ -111,15 +111,18 @@ fn resource(a: &Object, b: &Object) -> Object {
 fn order<'n>(lists: &[Vec<&'n str>]) -> Vec<&'n str> {
     let mut after: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for list in lists {
-        list.iter().for_each(|name| drop(after.entry(*name).or_default()));
+        for name in list {
+            after.entry(name).or_default();
+        }
         for pair in list.windows(2) {
             if let [name, next] = pair {
                 after.entry(*name).or_default().insert(*next);
             }
         }
     }
-    let is_complete =
-        |list: &&Vec<&str>| list.len() == after.len() && list.iter().collect::<BTreeSet<_>>().len() == list.len();
+    let is_complete = |list: &&Vec<&str>| {
+        list.len() == after.len() && list.iter().collect::<BTreeSet<_>>().len() == list.len()
+    };
     if let Some(complete) = lists.iter().find(is_complete) {
         return complete.clone();
     }

@@ -60,7 +60,8 @@ impl PeerFigures {
     }
 
     pub(super) fn merged(&self, known: bool) {
-        if known { &self.0.hits } else { &self.0.misses }.fetch_add(1, Relaxed);
+        let count = if known { &self.0.hits } else { &self.0.misses };
+        count.fetch_add(1, Relaxed);
     }
 
     pub(super) fn alone(&self) {
@@ -69,19 +70,33 @@ impl PeerFigures {
 
     /// Writes them as metrics, under upstream's names.
     pub fn write(&self, out: &mut String) {
-        head(out, "apiserver_rerouted_request_total", "Requests that another server of the cluster answered.");
+        head(
+            out,
+            "apiserver_rerouted_request_total",
+            "Requests that another server of the cluster answered.",
+        );
         for ((labels, code), count) in all(&self.0.passed_on) {
             let _ = writeln!(out, "apiserver_rerouted_request_total{{code=\"{code}\",{labels}}} {count}");
         }
-        head(out, "apiserver_peer_proxy_errors_total", "Requests that could not be passed on to another server.");
+        head(
+            out,
+            "apiserver_peer_proxy_errors_total",
+            "Requests that could not be passed on to another server.",
+        );
         for (labels, count) in all(&self.0.nowhere) {
             let (group, kind) = (labels, "type=\"endpoint_resolution\"");
             // Labels are sorted by their names.
             let (before, version) = group.split_once(",version").unwrap_or((&group, ""));
-            let _ =
-                writeln!(out, "apiserver_peer_proxy_errors_total{{{before},{kind},version{version}}} {count}");
+            let _ = writeln!(
+                out,
+                "apiserver_peer_proxy_errors_total{{{before},{kind},version{version}}} {count}"
+            );
         }
-        head(out, "apiserver_peer_discovery_sync_errors_total", "Failures to learn what another server serves.");
+        head(
+            out,
+            "apiserver_peer_discovery_sync_errors_total",
+            "Failures to learn what another server serves.",
+        );
         for (failure, count) in all(&self.0.sync_failed) {
             let kind = match failure {
                 SyncFailure::Endpoint => "hostport_resolution",
