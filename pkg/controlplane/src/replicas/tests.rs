@@ -276,7 +276,8 @@ async fn what_only_another_server_serves_it_is_asked() {
     }
     // When it leaves, nobody serves it.
     able.stop().await;
-    client.eventually(JOBS, 404).await;
+    let gone = async { while client.text("GET", JOBS).await.0 != 404 {} };
+    tokio::time::timeout(CHANGE_MAX, gone).await.expect("nothing changed in time");
     assert!(!groups(&client, ALL).await.contains(&"batch".to_owned()));
     unable.stop().await;
 }

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use ::api::catalog::Serving;
 use apimachinery::features::{Effective, Gates};
