@@ -19,9 +19,9 @@ use apimachinery::features::{Gate, Gates};
 use apimachinery::quantity::Quantity;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
-    EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, PodConfig,
-    RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig,
-    TokenWebhookConfig, WatchCacheConfig,
+    EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
+    PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig,
+    ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::metrics::Selection;
@@ -68,7 +68,7 @@ impl Options {
             StorageConfig::Embedded { dir, .. } => {
                 tracing::info!(version, dir = %dir.display(), "starting with the embedded store");
             }
-            StorageConfig::Memory => tracing::info!(version, "starting"),
+            StorageConfig::Memory(_) => tracing::info!(version, "starting"),
         }
         let idle: Vec<_> = controlplane::features::idle(&config.gates).collect();
         if !idle.is_empty() {
@@ -132,9 +132,27 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         audit: audit::config(flags),
         egress: egress(flags, errors),
         tracing_config_file: path(flags, "tracing-config-file"),
+        peers: PeerConfig {
+            authority: path(flags, "peer-ca-file"),
+            address: flags
+                .optional("peer-advertise-ip")
+                .zip(flags.optional("peer-advertise-port"))
+                .map(|(ip, port)| (ip.to_owned(), port.to_owned())),
+        },
+        leadership: leadership(flags),
+        host_name: controlplane::config::host_name(),
         advertise_address,
         serving,
     })
+}
+
+/// How servers agree on the one that elects leaders.
+fn leadership(flags: &Flags) -> LeadershipTimes {
+    LeadershipTimes {
+        lease_duration: duration(flags, "coordinated-leadership-lease-duration"),
+        renew_deadline: duration(flags, "coordinated-leadership-renew-deadline"),
+        retry_period: duration(flags, "coordinated-leadership-retry-period"),
+    }
 }
 
 /// Through which proxies others are called.

@@ -29,6 +29,16 @@ pub struct Address {
     pub port: u16,
 }
 
+/// As Go's `net.JoinHostPort` writes it.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
 /// Where a URL's host and port really are, for hosts that DNS does not know. Asked for each new connection.
 ///
 /// # Errors

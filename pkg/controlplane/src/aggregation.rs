@@ -42,6 +42,7 @@ use described::{Describer, Told, unknown};
 use figures::Figures;
 use registered::{ApiService, Place, Registered};
 use remote::Remote;
+pub(crate) use remote::uri;
 
 const GROUP: &str = "apiregistration.k8s.io";
 /// The pause after a write that failed.

@@ -47,10 +47,11 @@ use crate::config::{Config, EtcdOverride};
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::{Common, ConversionFigures, CustomResources};
 use crate::flow_control::FlowControl;
-use crate::loopback::Loopback;
+use crate::loopback::{Itself, Loopback};
 use crate::memory::Budgets;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
+use crate::replicas::Replicas;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::service_addresses::ServiceAddresses;
@@ -135,6 +136,8 @@ pub(crate) async fn build(
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer, &counted.webhooks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
+    let together = (&registry, Arc::clone(&storage));
+    let replicas = replicas(config, together, &served, (itself.clone(), &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
     let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
     let plugins =
@@ -156,6 +159,8 @@ pub(crate) async fn build(
         deprecated_requests: Arc::clone(&counted.deprecated_requests),
         backends: backends(config, &counted.logs)?,
         aggregation: others.aggregation,
+        peers: replicas.peers,
+        write_barrier: replicas.write_barrier,
         heavy: process.heavy.clone(),
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
         watch_drain: process.watch_drain,
@@ -164,10 +169,11 @@ pub(crate) async fn build(
     let Duties { mut hooks, before_stop } =
         bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
             .map_err(RunError::Bootstrap)?;
-    hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
+    hooks.extend(others.hooks.into_iter().chain([repairs.hook()]).chain(replicas.hooks));
     let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
     let of_plugins = plugins.collectors.into_iter().chain(of_authorizers).chain(senders.collectors);
-    collectors.extend(of_plugins.chain(others.figures).chain([Arc::clone(&repairs) as _, of_egress(config)]));
+    collectors.extend(of_plugins.chain(others.figures).chain(replicas.collectors));
+    collectors.extend([Arc::clone(&repairs) as _, of_egress(config)]);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
@@ -181,15 +187,29 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let views = future::join3(following_ranges.run(), plugins.followed, others.run);
+            let together = future::join_all(replicas.run);
+            let views = future::join4(following_ranges.run(), plugins.followed, others.run, together);
             let followers = future::join4(followed, views, custom.run, keep_fresh(signer));
             tokio::join!(background, repairs.keep_repairing(), followers, senders.followed, flow.run);
         }),
-        before_stop,
+        before_stop: Box::pin(async move {
+            future::join(before_stop, future::join_all(replicas.before_stop)).await;
+        }),
         cache_filled,
         authorizer,
         fairness: flow.fairness,
     })
+}
+
+/// What servers of a cluster do together.
+fn replicas(
+    config: &Config,
+    stored: (&Registry, Arc<dyn Storage>),
+    served: &Arc<Served>,
+    (itself, tasks): (Credentials, &Tasks),
+) -> Result<Replicas, RunError> {
+    let itself = Itself::new(itself, loopback(config)).map_err(RunError::Bootstrap)?;
+    Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
 }
 
 /// What is counted of the ways out.

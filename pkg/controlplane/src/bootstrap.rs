@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::features::Gate;
 use futures::future::{BoxFuture, join};
 use registry::{Client, Registry, meta};
 use schema::object::Object;
@@ -59,14 +60,13 @@ pub(crate) fn duties(
     tasks: &Tasks,
 ) -> Result<Duties, String> {
     let service = Arc::new(KubernetesService::new(config, registry, storage)?);
-    let lease = Arc::new(IdentityLease::new(config, registry)?);
+    let lease = config.gates.enabled(Gate::APIServerIdentity).then(|| IdentityLease::new(config, registry));
+    let lease = lease.transpose()?.map(Arc::new);
     let information = AuthenticationInfo::new(&config.authentication, client_authorities, registry)?;
     let cidr = DefaultServiceCidr::new(&config.services.cidrs, registry)?;
-    let hooks = vec![
+    let mut hooks = vec![
         namespaces(registry, tasks)?,
         Arc::new(information).hook(tasks),
-        lease.hook(tasks),
-        lease.collector_hook(tasks),
         LegacyTokenTracking::new(registry)?.hook(tasks),
         roles(registry)?,
         priority_classes(registry)?,
@@ -74,8 +74,14 @@ pub(crate) fn duties(
         service.hook(tasks),
         Arc::new(cidr).hook(tasks),
     ];
+    hooks.extend(lease.iter().flat_map(|lease| [lease.hook(tasks), lease.collector_hook(tasks)]));
     let before_stop = Box::pin(async move {
-        join(service.leave(), lease.leave()).await;
+        let lease = async {
+            if let Some(lease) = lease {
+                lease.leave().await;
+            }
+        };
+        join(service.leave(), lease).await;
     });
     Ok(Duties { hooks, before_stop })
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::api::resources::Resource;
@@ -23,9 +24,13 @@ pub use audit::{
 };
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
+use client::Address;
 pub use egress::egress;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
+use storage::memory::Memory;
+
+use crate::system;
 
 /// Everything that one server process does differently from another.
 #[derive(Debug, Clone)]
@@ -84,8 +89,47 @@ pub struct Config {
     pub egress: Egress,
     /// `--tracing-config-file`: which requests are recorded, and who is told.
     pub tracing_config_file: Option<PathBuf>,
+    /// Other servers of the cluster.
+    pub peers: PeerConfig,
+    /// How servers agree on the one that elects leaders.
+    pub leadership: LeadershipTimes,
+    /// The name of this machine, by which servers of a cluster are told apart.
+    pub host_name: String,
     /// `--advertise-address`: where members of the cluster reach this server.
     pub advertise_address: IpAddr,
+}
+
+/// The name of this machine; empty if it has none.
+pub fn host_name() -> String {
+    system::host_name()
+}
+
+/// Other servers of the cluster.
+#[derive(Debug, Clone, Default)]
+pub struct PeerConfig {
+    /// `--peer-ca-file`: who vouches for them. Without it no request is passed on to them.
+    pub authority: Option<PathBuf>,
+    /// `--peer-advertise-ip` and `--peer-advertise-port`: where they reach this one, if not where members of the cluster
+    /// do.
+    pub address: Option<(String, String)>,
+}
+
+/// How servers agree on the one that elects leaders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeadershipTimes {
+    /// `--coordinated-leadership-lease-duration`: for how long others wait for a leader that is silent.
+    pub lease_duration: Duration,
+    /// `--coordinated-leadership-renew-deadline`: for how long a leader tries to stay one. Shorter than the above.
+    pub renew_deadline: Duration,
+    /// `--coordinated-leadership-retry-period`: the pause between two attempts. Shorter than the above.
+    pub retry_period: Duration,
+}
+
+impl Default for LeadershipTimes {
+    fn default() -> Self {
+        let [lease_duration, renew_deadline, retry_period] = [15, 10, 2].map(Duration::from_secs);
+        LeadershipTimes { lease_duration, renew_deadline, retry_period }
+    }
 }
 
 /// Which APIs are served that are newer than the release that is emulated.
@@ -110,8 +154,8 @@ pub enum StorageConfig {
         /// `--etcd-compaction-interval`; `None` keeps all history.
         compaction_interval: Option<Duration>,
     },
-    /// A store that is gone with the process. For tests.
-    Memory,
+    /// A store that is gone with the process, for tests: servers with clones of it share it.
+    Memory(Arc<Memory>),
 }
 
 /// The default of `--etcd-healthcheck-timeout`.
@@ -122,7 +166,7 @@ impl StorageConfig {
     pub fn prefix(&self) -> &str {
         match self {
             StorageConfig::Etcd(etcd) => &etcd.prefix,
-            StorageConfig::Embedded { .. } | StorageConfig::Memory => "/registry",
+            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => "/registry",
         }
     }
 
@@ -130,7 +174,7 @@ impl StorageConfig {
     pub fn health_timeout(&self) -> Duration {
         match self {
             StorageConfig::Etcd(etcd) => etcd.health_timeout,
-            StorageConfig::Embedded { .. } | StorageConfig::Memory => HEALTH_TIMEOUT,
+            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => HEALTH_TIMEOUT,
         }
     }
 
@@ -138,7 +182,7 @@ impl StorageConfig {
     pub fn overrides(&self) -> &[EtcdOverride] {
         match self {
             StorageConfig::Etcd(etcd) => &etcd.overrides,
-            StorageConfig::Embedded { .. } | StorageConfig::Memory => &[],
+            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => &[],
         }
     }
 }
@@ -502,12 +546,26 @@ impl fmt::Display for Cidr {
 }
 
 impl Config {
+    /// Where other servers of the cluster reach this one.
+    ///
+    /// # Errors
+    /// `--peer-advertise-port` is no port.
+    pub fn peer_address(&self) -> Result<Address, String> {
+        let Some((host, port)) = &self.peers.address else {
+            let host = self.advertise_address.to_string();
+            return Ok(Address { host, port: self.serving.bind.address.port() });
+        };
+        let port = port.parse().map_err(|_| format!("--peer-advertise-port is no port: {port}"))?;
+        Ok(Address { host: host.clone(), port })
+    }
+
     /// Upstream's defaults over a store in memory, listening on any free port of this machine alone,
     /// with certificates in `dir`. For tests.
     pub fn for_tests(dir: PathBuf) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Config {
-            storage: StorageConfig::Memory,
+            storage: StorageConfig::Memory(Arc::new(Memory::new())),
+            host_name: system::host_name(),
             watch_cache: WatchCacheConfig::default(),
             serving: ServingConfig {
                 bind: BindOptions { address, share_port: false },
@@ -563,6 +621,8 @@ impl Config {
             audit: AuditConfig::default(),
             egress: Egress::default(),
             tracing_config_file: None,
+            peers: PeerConfig::default(),
+            leadership: LeadershipTimes::default(),
             // No endpoint may be an address of this machine alone.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }

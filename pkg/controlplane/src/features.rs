@@ -7,6 +7,7 @@ use server::metrics::Collector;
 
 /// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
 pub const READ: &[Gate] = &[
+    Gate::APIServerIdentity,
     Gate::APIServerTracing,
     Gate::AllowInsecureKubeletCertificateSigningRequests,
     Gate::AllowUnsafeMalformedObjectDeletion,
@@ -70,12 +71,14 @@ pub const READ: &[Gate] = &[
     Gate::SELinuxMount,
     Gate::SELinuxMountReadWriteOncePod,
     Gate::ServiceAccountNodeAudienceRestriction,
+    Gate::StorageVersionAPI,
     Gate::StorageVersionMigrator,
     Gate::StructuredAuthenticationConfigurationEgressSelector,
     Gate::StructuredAuthenticationConfigurationJWKSMetrics,
     Gate::SupplementalGroupsPolicy,
     Gate::TaintTolerationComparisonOperators,
     Gate::TokenRequestServiceAccountUIDValidation,
+    Gate::UnknownVersionInteroperabilityProxy,
     Gate::UserNamespacesHostNetworkSupport,
     Gate::UserNamespacesSupport,
     Gate::VolumeAttributesClass,

@@ -1,12 +1,12 @@
 //! The Lease by which this server is known in the cluster (KEP-1965, upstream's APIServerIdentity): renewed
 //! while the server lives, removed when it stops. Every server also removes those that nobody renews.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::options::Preconditions;
 use api::tree;
+use apimachinery::features::Gate;
 use apimachinery::time::{UnixTime, parse_micro_time};
 use registry::client::{Client, Read};
 use registry::{Registry, meta};
@@ -55,19 +55,21 @@ struct Lease {
     name: String,
     holder: String,
     host: String,
-    address: String,
+    /// Where other servers reach this one, where they do.
+    address: Option<String>,
 }
 
 impl IdentityLease {
     /// The Lease of a server on this machine.
     ///
     /// # Errors
-    /// Leases are not served.
+    /// Leases are not served, or nobody could find this server.
     pub(crate) fn new(config: &Config, registry: &Registry) -> Result<Self, String> {
-        let (host, name) = (system::host_name(), of_this_machine());
-        let address = SocketAddr::new(config.advertise_address, config.serving.bind.address.port());
+        let (host, name) = (config.host_name.clone(), name(&config.host_name));
+        let meets = config.gates.enabled(Gate::UnknownVersionInteroperabilityProxy);
+        let address = meets.then(|| config.peer_address().map(|address| address.to_string())).transpose()?;
         let holder = format!("{name}_{}", system::uid());
-        let lease = Lease { name, holder, host, address: address.to_string() };
+        let lease = Lease { name, holder, host, address };
         let client = Client::find(registry, "coordination.k8s.io", "leases")?;
         Ok(IdentityLease { lease, client, left: Mutex::new(false) })
     }
@@ -161,7 +163,9 @@ impl Lease {
         object::set(&mut lease, &["spec", "renewTime"], now.rfc3339_micro().to_string());
         object::set(&mut lease, &["metadata", "labels", IDENTITY.0], IDENTITY.1);
         object::set(&mut lease, &["metadata", "labels", HOST_NAME], self.host.as_str());
-        object::set(&mut lease, &["metadata", "annotations", PEER_ADDRESS], self.address.as_str());
+        if let Some(address) = &self.address {
+            object::set(&mut lease, &["metadata", "annotations", PEER_ADDRESS], address.as_str());
+        }
         lease
     }
 }
@@ -181,14 +185,14 @@ fn is_expired(lease: &Object, now: UnixTime) -> bool {
     expires().is_none_or(|expires| expires < (now.seconds, now.nanos))
 }
 
-/// The name of the Lease of a server on a host: a hash of what tells it from others, each part with its
-/// length in two bytes before it.
 /// The name by which the server on this machine is known.
 pub(crate) fn of_this_machine() -> String {
     name(&system::host_name())
 }
 
-fn name(host: &str) -> String {
+/// The name of the Lease of a server on a host: a hash of what tells it from others, each part with its length in two
+/// bytes before it.
+pub(crate) fn name(host: &str) -> String {
     let mut hash = Sha256::new();
     for part in [host, IDENTITY.1] {
         hash.update(u16::try_from(part.len()).unwrap_or(u16::MAX).to_be_bytes());
@@ -235,7 +239,7 @@ mod tests {
             name: "apiserver-x".to_owned(),
             holder: "apiserver-x_1".to_owned(),
             host: "h".to_owned(),
-            address: "192.0.2.1:6443".to_owned(),
+            address: Some("192.0.2.1:6443".to_owned()),
         };
         let first = lease.renewed(None, UnixTime { seconds: 0, nanos: 1_234_567 });
         let expected = object(json!({

@@ -14,9 +14,9 @@ use api::catalog::{Catalog, Owner, Proxied};
 use apimachinery::request_context::RequestContext;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
-use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -120,26 +120,38 @@ impl Aggregation {
     }
 
     async fn pass_on(&self, way: Way, request: Forwarded<'_>) -> Result<Response, String> {
-        let Forwarded { mut parts, body, context, user, connection, shutdown } = request;
-        let path = context.info.path.as_str();
-        let url = Url {
-            tls: Some(Trust::Anyone),
-            host: way.host,
-            port: way.port.to_string(),
-            path: path.to_owned(),
-            query: String::new(),
+        let (info, context) = (&request.context.info, request.context);
+        let is_discovery = !info.is_resource && info.path.trim_matches('/').split('/').count() == 3;
+        let user = match self.send_uid {
+            true => request.user.clone(),
+            false => UserInfo { uid: String::new(), ..request.user.clone() },
         };
-        let user = if self.send_uid { user.clone() } else { UserInfo { uid: String::new(), ..user.clone() } };
-        headers::prepare(&mut parts, &url, context, &user)?;
-        let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
-        let passed = proxy::pass_on(&*way.network, url, incoming);
-        let is_discovery = !context.info.is_resource && path.trim_matches('/').split('/').count() == 3;
-        let answer = match is_discovery {
+        let passed = pass_on(way, Forwarded { user: &user, context, ..request }, &HeaderMap::new());
+        match is_discovery {
             true => timeout(DISCOVERY_MAX, passed).await.map_err(|_| too_slow())?,
             false => passed.await,
-        };
-        answer.map_err(|status| status.message)
+        }
     }
+}
+
+/// Passes a request on, with the user in headers and what `more` says.
+///
+/// # Errors
+/// Why there is no answer, in the words of Go's client.
+pub(crate) async fn pass_on(way: Way, request: Forwarded<'_>, more: &HeaderMap) -> Result<Response, String> {
+    let Forwarded { mut parts, body, context, user, connection, shutdown } = request;
+    let path = context.info.path.as_str();
+    let url = Url {
+        tls: Some(Trust::Anyone),
+        host: way.host,
+        port: way.port.to_string(),
+        path: path.to_owned(),
+        query: String::new(),
+    };
+    headers::prepare(&mut parts, &url, context, user)?;
+    parts.headers.extend(more.clone());
+    let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
+    proxy::pass_on(&*way.network, url, incoming).await.map_err(|status| status.message)
 }
 
 fn too_slow() -> String {
@@ -159,6 +171,6 @@ fn not_redirected() -> Response {
     answer
 }
 
-fn refusal(code: u16, message: String) -> Response {
+pub(crate) fn refusal(code: u16, message: String) -> Response {
     respond::plain(code, message + "\n")
 }

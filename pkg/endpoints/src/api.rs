@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::Chain;
+use api::catalog::{Catalog, Proxied};
 use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::query::Query;
 use apimachinery::request_context::RequestContext;
@@ -32,6 +33,7 @@ use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
 use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Formats, Offer, Representation};
+use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
 use crate::respond::{self, Reply};
@@ -42,6 +44,7 @@ use crate::trace::Trace;
 use crate::warning::Warnings;
 use crate::watch_drain::WatchDrain;
 pub use crate::watch_metrics::WatchMetrics;
+use crate::write_barrier::{self, WriteBarrier};
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
 pub trait Documents: Send + Sync + 'static {
@@ -83,6 +86,10 @@ pub struct Api {
     pub backends: Backends,
     /// How to get to API servers that answer for groups of their own.
     pub aggregation: Aggregation,
+    /// Other servers of this cluster, which may serve what this one does not; `None` where nobody is asked.
+    pub peers: Option<Arc<PeerProxy>>,
+    /// Which writes have to wait; `None` for none.
+    pub write_barrier: Option<Arc<dyn WriteBarrier>>,
     /// Where heavy reads are done.
     pub heavy: HeavyPool,
     /// Whether the store answers.
@@ -207,11 +214,17 @@ impl Dispatch for Api {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
         let generation = self.served.now();
-        if let Some(proxied) = aggregated::proxied(&generation.catalog, &info.path) {
+        if let Err(status) = self.may_write(info, authorized.user()) {
+            return respond::status_response(&parts.headers, None, &status, &[]);
+        }
+        if let Some(elsewhere) = self.elsewhere(&generation.catalog, info, &parts) {
             let connection = parts.extensions.remove::<OnUpgrade>();
             let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
             let request = Forwarded { parts, body, context, user, connection, shutdown };
-            return self.aggregation.forward(&proxied.api_service, request).await;
+            return match elsewhere {
+                Elsewhere::Peer(peers) => peers.forward(request).await,
+                Elsewhere::Behind(proxied) => self.aggregation.forward(&proxied.api_service, request).await,
+            };
         }
         if !info.is_resource {
             return self.document(parts, authorized.user()).await;
@@ -261,7 +274,9 @@ impl Dispatch for Api {
     }
 
     fn is_forwarded(&self, info: &RequestInfo) -> bool {
-        aggregated::proxied(&self.served.now().catalog, &info.path).is_some()
+        let generation = self.served.now();
+        aggregated::proxied(&generation.catalog, &info.path).is_some()
+            || self.peers.as_ref().is_some_and(|peers| peers.serve(&generation.catalog, info))
     }
 
     fn stored_bytes(&self, info: &RequestInfo) -> usize {
@@ -290,7 +305,34 @@ impl Dispatch for Api {
     }
 }
 
+/// Who answers a request that is not this server's.
+enum Elsewhere<'a> {
+    /// Another server of the cluster.
+    Peer(&'a PeerProxy),
+    /// One that answers for a group of its own.
+    Behind(&'a Proxied),
+}
+
 impl Api {
+    /// Who answers a request, if not this server.
+    fn elsewhere<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        info: &RequestInfo,
+        parts: &http::request::Parts,
+    ) -> Option<Elsewhere<'a>> {
+        if let Some(proxied) = aggregated::proxied(catalog, &info.path) {
+            return Some(Elsewhere::Behind(proxied));
+        }
+        let peers = self.peers.as_deref().filter(|peers| peers.serve(catalog, info));
+        // What was passed on to this server is not passed on again.
+        peers.filter(|_| !PeerProxy::is_passed_on(parts)).map(Elsewhere::Peer)
+    }
+
+    fn may_write(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Box<Status>> {
+        self.write_barrier.as_ref().map_or(Ok(()), |barrier| write_barrier::pass(&**barrier, info, user))
+    }
+
     async fn document(&self, parts: http::request::Parts, user: &UserInfo) -> Response {
         let generation = self.served.now();
         if parts.uri.path().starts_with("/openapi/") {
@@ -299,7 +341,8 @@ impl Api {
             let described = self.heavy.run(&user.name, async move { generation.document(&parts) }).await;
             return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
         }
-        let described = generation.document(&parts);
+        let merged = self.peers.as_ref().and_then(|peers| peers.discovery(&generation, &parts));
+        let described = merged.or_else(|| generation.document(&parts));
         let described = described.or_else(|| self.documents.iter().find_map(|d| d.respond(&parts)));
         described_in(described, &parts.headers)
     }

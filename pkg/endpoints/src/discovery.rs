@@ -3,6 +3,7 @@
 
 mod accept;
 mod document;
+mod merge;
 mod model;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use crate::negotiate::{self, Format, Formats, Offer};
 use crate::scheme::AGGREGATOR_GROUP;
 pub(crate) use accept::{header as accept_header, route as accept_route};
 use document::Document;
+pub(crate) use merge::Merged;
 pub use model::{ApiResource, Group, Source, Text, Version, groups_of};
 pub use version::VersionInfo;
 
@@ -135,6 +137,18 @@ impl Discovery {
         }
     }
 
+    /// How a request asks for everything that the servers of a cluster serve in named groups, if it does.
+    pub(crate) fn asks_for_all(request: &Parts) -> Option<accept::Aggregated> {
+        let path = request.uri.path();
+        let asked = accept::aggregated(&accept::header(&request.headers));
+        asked.filter(|_| path.strip_suffix('/').unwrap_or(path) == "/apis")
+    }
+
+    /// What is served in named groups, as the aggregated document says it.
+    pub(crate) fn aggregated_groups(&self) -> Object {
+        self.aggregate(self.named())
+    }
+
     fn named(&self) -> impl Iterator<Item = &Group> {
         self.groups().filter(|group| !group.name.is_empty())
     }
@@ -234,15 +248,14 @@ fn plain(
 
 /// The aggregated document, if the request asks for it, under an entity tag.
 fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<Answer> {
-    let (format, pretty) = accept::aggregated(&accept::header(&request.headers))?;
-    Some(aggregated_answer(request, document, format, pretty, &tree))
+    let asked = accept::aggregated(&accept::header(&request.headers))?;
+    Some(aggregated_answer(request, document, asked, &tree))
 }
 
 fn aggregated_answer(
     request: &Parts,
     document: &Document,
-    format: Format,
-    pretty: bool,
+    accept::Aggregated { format, pretty, .. }: accept::Aggregated,
     tree: &impl Fn() -> Object,
 ) -> Answer {
     let message = &IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST;

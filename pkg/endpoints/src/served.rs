@@ -66,6 +66,11 @@ impl Generation {
         self.discovery.respond(request).or_else(|| self.open_api.respond(request).map(Ok))
     }
 
+    /// How this state of the API is discovered.
+    pub(crate) fn discovery(&self) -> &Discovery {
+        &self.discovery
+    }
+
     /// The paths of the documents, for the list at `/`.
     pub fn paths(&self) -> Vec<String> {
         let fixed = ["/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];

@@ -31,6 +31,8 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     token_signer(flags, gates, &mut errors);
     request_headers(flags, gates, &mut errors);
     tracing(flags, &mut errors);
+    peers(flags, gates, &mut errors);
+    leadership(flags, &mut errors);
     super::audit::check(flags, &mut errors);
     super::oidc::check(flags, &mut errors);
     errors
@@ -133,6 +135,28 @@ fn tracing(flags: &Flags, errors: &mut Vec<String>) {
     for flag in ["tracing-config-file", "egress-selector-config-file"] {
         if let Some(path) = flags.optional(flag).filter(missing) {
             errors.push(format!("{flag} {path} does not exist"));
+        }
+    }
+}
+
+fn peers(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
+    for name in ["peer-ca-file", "peer-advertise-ip", "peer-advertise-port"] {
+        if flags.optional(name).is_some() && !gates.enabled(Gate::UnknownVersionInteroperabilityProxy) {
+            errors.push(format!(
+                "--{name} requires UnknownVersionInteroperabilityProxy feature to be turned on"
+            ));
+        }
+    }
+}
+
+fn leadership(flags: &Flags, errors: &mut Vec<String>) {
+    let names = ["lease-duration", "renew-deadline", "retry-period"];
+    let names = names.map(|name| format!("coordinated-leadership-{name}"));
+    for pair in names.windows(2) {
+        if let [longer, shorter] = pair
+            && flags.nanos(longer) <= flags.nanos(shorter)
+        {
+            errors.push(format!("--{longer} must be greater than --{shorter}"));
         }
     }
 }

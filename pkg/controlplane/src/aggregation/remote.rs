@@ -147,9 +147,8 @@ pub(super) fn check(config: &AggregationConfig) -> Result<(), String> {
 ///
 /// # Errors
 /// It is none.
-pub(super) fn uri(Address { host, port }: &Address, path: &str) -> Result<Uri, String> {
-    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-    Uri::try_from(format!("https://{host}:{port}{path}")).map_err(|error| error.to_string())
+pub(crate) fn uri(address: &Address, path: &str) -> Result<Uri, String> {
+    Uri::try_from(format!("https://{address}{path}")).map_err(|error| error.to_string())
 }
 
 fn request(uri: &Uri, user: &UserInfo) -> Result<Request<Bytes>, String> {

@@ -1,38 +1,25 @@
 //! Who serves: keys below `masterleases/` that run out unless they are renewed, one per address.
-//! Values and times are upstream's, so that servers of both kinds can stand behind one Service.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use api::resources::{self, Storage as StorageRow};
 use api::tree;
-use registry::{StoredRef, codec, meta};
-use schema::object::{self, Object};
-use serde_json::json;
-use storage::{Error, KeyValue, ListOptions, Storage, Update, Updated, guaranteed_update};
+use schema::object;
+use serde_json::{Value, json};
+use storage::{Error, Storage};
 
-use crate::bootstrap::object;
-
-/// How long a lease lives (upstream's `DefaultEndpointReconcilerTTL`).
-const TTL: Duration = Duration::from_secs(15);
+use crate::endpoint_leases::EndpointLeases;
 
 /// The leases of all servers.
-pub(super) struct Leases {
-    storage: Arc<dyn Storage>,
-    row: &'static StorageRow<'static>,
-    prefix: String,
-}
+pub(super) struct Leases(EndpointLeases);
 
 impl Leases {
     /// The leases below a prefix of all keys, such as `/registry`.
     ///
     /// # Errors
-    /// Endpoints, which leases are written as, are not stored.
+    /// As [`EndpointLeases::new`].
     pub(super) fn new(storage: Arc<dyn Storage>, prefix: &str) -> Result<Self, String> {
-        let row = resources::find("", "v1", "endpoints", "").and_then(|row| row.storage.as_ref());
-        let row = row.ok_or("endpoints are not stored")?;
-        Ok(Leases { storage, row, prefix: format!("{}/masterleases/", prefix.trim_end_matches('/')) })
+        EndpointLeases::new(storage, prefix, "masterleases").map(Leases)
     }
 
     /// The addresses of those who serve, in the order of their texts.
@@ -40,15 +27,12 @@ impl Leases {
     /// # Errors
     /// The store's.
     pub(super) async fn list(&self) -> Result<Vec<String>, Error> {
-        let listing = self.storage.list(&self.prefix, ListOptions::default()).await?;
-        Ok(listing.kvs.iter().filter_map(|kv| self.address(kv)).collect())
-    }
-
-    fn address(&self, kv: &KeyValue) -> Option<String> {
-        let lease = codec::decode(self.row, StoredRef::of(kv)).ok()?;
-        let subset = tree::children(&lease, "subsets").next()?;
-        let address = tree::children(subset, "addresses").next()?;
-        Some(tree::text(address, "ip")).filter(|ip| !ip.is_empty()).map(str::to_owned)
+        let address = |lease: &object::Object| {
+            let subset = tree::children(lease, "subsets").next()?;
+            let address = tree::children(subset, "addresses").next()?;
+            Some(tree::text(address, "ip")).filter(|ip| !ip.is_empty()).map(str::to_owned)
+        };
+        Ok(self.0.list().await?.iter().filter_map(address).collect())
     }
 
     /// Begins or prolongs the lease of an address.
@@ -56,13 +40,10 @@ impl Leases {
     /// # Errors
     /// The store's.
     pub(super) async fn renew(&self, address: IpAddr) -> Result<(), Error> {
-        let renew = |current: Option<&KeyValue>| {
-            let current = current.and_then(|kv| codec::decode(self.row, StoredRef::of(kv)).ok());
-            let lease = renewed(current, address);
-            let value = codec::encode(self.row, &lease).map_err(Error::Internal)?;
-            Ok::<_, Error>(Update::Write(value, Some(TTL)))
-        };
-        guaranteed_update(&*self.storage, &self.key(address), None, renew).await.map(drop)
+        let ip = address.to_string();
+        let subset: Value = json!({"addresses": [{"ip": ip}]});
+        let say = |lease: &mut object::Object| object::set(lease, &["subsets"], vec![subset.clone()]);
+        self.0.renew(&ip, say).await
     }
 
     /// Ends the lease of an address, and says whether there was one.
@@ -70,25 +51,8 @@ impl Leases {
     /// # Errors
     /// The store's.
     pub(super) async fn remove(&self, address: IpAddr) -> Result<bool, Error> {
-        let remove = |_: Option<&KeyValue>| Ok::<_, Error>(Update::Delete);
-        let updated = guaranteed_update(&*self.storage, &self.key(address), None, remove).await?;
-        Ok(matches!(updated, Updated::Deleted(_)))
+        self.0.remove(&address.to_string()).await
     }
-
-    fn key(&self, address: IpAddr) -> String {
-        format!("{}{address}", self.prefix)
-    }
-}
-
-/// The lease after it was renewed. Its generation counts renewals: the store writes only what differs.
-fn renewed(current: Option<Object>, address: IpAddr) -> Object {
-    let mut lease = current.unwrap_or_default();
-    let generation = meta::generation(&lease);
-    meta::set_generation(&mut lease, generation.saturating_add(1));
-    codec::strip_revision(&mut lease);
-    let subset = object(json!({"addresses": [{"ip": address.to_string()}]}));
-    object::set(&mut lease, &["subsets"], vec![serde_json::Value::Object(subset)]);
-    lease
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use client::{Address, Dialer};
 use server::metrics::Collector;
-use storage::memory::Memory;
 use storage::{Routed, Storage};
 use storage_embedded::Embedded;
 use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
@@ -54,7 +53,7 @@ impl Store {
         dialer: Option<Dialer>,
     ) -> Result<Self, RunError> {
         match config {
-            StorageConfig::Memory => Ok(Store::of(Arc::new(Memory::new()), Size::Unknown, None)),
+            StorageConfig::Memory(memory) => Ok(Store::of(Arc::clone(memory) as _, Size::Unknown, None)),
             StorageConfig::Embedded { dir, compaction_interval } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
                 let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));

@@ -18,9 +18,19 @@ pub(crate) fn header(headers: &HeaderMap) -> Cow<'_, str> {
     crate::header::text_or_empty(headers, ACCEPT)
 }
 
-/// The format of the best clause that asks for aggregated discovery, and whether it asks for
-/// indented JSON. A clause for the plain document never comes before it, whatever its quality.
-pub(crate) fn aggregated(header: &str) -> Option<(Format, bool)> {
+/// How aggregated discovery is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Aggregated {
+    pub(crate) format: Format,
+    /// Indented JSON.
+    pub(crate) pretty: bool,
+    /// What this server serves, without what only others of the cluster do.
+    pub(crate) alone: bool,
+}
+
+/// What the best clause says that asks for aggregated discovery. A clause for the plain document never comes before it,
+/// whatever its quality.
+pub(crate) fn aggregated(header: &str) -> Option<Aggregated> {
     accept_clauses(header).iter().find_map(|clause| {
         let param = |name| clause.params.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| *value);
         let asked = param("g") == Some("apidiscovery.k8s.io")
@@ -33,7 +43,8 @@ pub(crate) fn aggregated(header: &str) -> Option<(Format, bool)> {
             Some(stream) if stream == "watch" && format != Format::Yaml => {}
             Some(_) => return None,
         }
-        Some((format, param("pretty") == Some("1")))
+        let alone = param("profile") == Some("nopeer");
+        Some(Aggregated { format, pretty: param("pretty") == Some("1"), alone })
     })
 }
 
@@ -81,7 +92,7 @@ mod tests {
     #[test]
     fn aggregated_discovery_is_asked_for_by_all_three_parameters() {
         let check = |header: &str, expected: Option<Format>| {
-            assert_eq!(aggregated(header).map(|(format, _)| format), expected, "{header}");
+            assert_eq!(aggregated(header).map(|asked| asked.format), expected, "{header}");
         };
         check(V2, Some(Format::Json));
         check(&format!("application/json,{V2}"), Some(Format::Json));
@@ -99,6 +110,14 @@ mod tests {
         check("application/json;v=v2;as=APIGroupDiscoveryList", None);
         check("application/json", None);
         check("", None);
+    }
+
+    #[test]
+    fn a_profile_leaves_other_servers_out() {
+        let alone = |header: &str| aggregated(header).map(|asked| asked.alone);
+        assert_eq!(alone(V2), Some(false));
+        assert_eq!(alone(&format!("{V2};profile=nopeer,{V2}")), Some(true));
+        assert_eq!(alone(&format!("{V2};profile=other")), Some(false));
     }
 
     #[test]

@@ -1,0 +1,164 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+const NOW: UnixTime = UnixTime { seconds: 100_000, nanos: 0 };
+const OLD: (&str, &str) = ("1.19.0", "1.20.0");
+const NEW: (&str, &str) = ("1.20.0", "1.20.0");
+
+/// A time so many seconds before now.
+fn ago(seconds: i64) -> String {
+    UnixTime::from_seconds(NOW.seconds - seconds).rfc3339_micro().to_string()
+}
+
+/// A candidate: name, emulated and binary version; answered and asked so many seconds ago.
+fn candidate(name: &str, versions: (&str, &str), answered: Option<i64>, asked: Option<i64>) -> Candidate {
+    let mut candidate = object(json!({
+        "metadata": {"name": name, "namespace": "ns", "creationTimestamp": "1970-01-01T00:00:01Z"},
+        "spec": {
+            "leaseName": "l", "emulationVersion": versions.0, "binaryVersion": versions.1, "strategy": OLDEST,
+        },
+    }));
+    for (member, seconds) in [("renewTime", answered), ("pingTime", asked)] {
+        if let Some(seconds) = seconds {
+            object::set(&mut candidate, &["spec", member], ago(seconds));
+        }
+    }
+    Candidate::of(&candidate)
+}
+
+fn with_strategy(strategy: &str, candidate: Candidate) -> Candidate {
+    Candidate { strategy: strategy.to_owned(), ..candidate }
+}
+
+/// A lease of five seconds that was renewed so many seconds ago.
+fn lease(holder: &str, renewed: i64) -> Object {
+    object(json!({
+        "metadata": {"name": "l", "namespace": "ns"},
+        "spec": {
+            "holderIdentity": holder, "leaseDurationSeconds": 5, "renewTime": ago(renewed), "strategy": OLDEST,
+            "acquireTime": ago(renewed),
+        },
+    }))
+}
+
+fn elected(holder: Option<&str>) -> Elected {
+    let strategy = if holder.is_some() { OLDEST } else { "foo.com/bar" };
+    Elected { strategy: strategy.to_owned(), holder: holder.map(str::to_owned) }
+}
+
+fn elect(holder: Option<&str>) -> Step {
+    Step::Elect(elected(holder))
+}
+
+fn ask(names: &[&str]) -> Step {
+    Step::Ask(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+#[test]
+fn candidates_are_asked_before_one_of_them_is_elected() {
+    let check = |lease: Option<&Object>, candidates: &[Candidate], expected: Step| {
+        let lease = lease.map(Lease::of);
+        assert_eq!(step(lease.as_ref(), candidates, NOW).unwrap(), expected, "{lease:?} {candidates:?}");
+    };
+    let (held, lost) = (lease("new", 1), lease("new", 6));
+    let (fresh, stale) = (candidate("new", NEW, Some(1), None), candidate("new", NEW, Some(60), None));
+    check(None, &[], Step::Rest);
+    // Nobody has it: all are asked that have not said lately that they are there.
+    check(None, std::slice::from_ref(&stale), ask(&["new"]));
+    check(None, &[candidate("a", NEW, Some(60), Some(70)), fresh.clone()], ask(&["a"]));
+    // But not again who never answered.
+    check(None, &[candidate("a", NEW, Some(70), Some(60)), fresh.clone()], elect(Some("new")));
+    // Who was asked has five seconds, and then the others are enough.
+    check(None, &[candidate("a", OLD, Some(60), Some(4)), candidate("b", NEW, Some(1), Some(4))], ask(&[]));
+    let late = [candidate("a", OLD, Some(60), Some(6)), candidate("b", NEW, Some(1), Some(6))];
+    check(None, &late, elect(Some("b")));
+    check(None, &[candidate("a", NEW, Some(1), Some(4))], elect(Some("a")));
+    // Who is not heard of for half an hour is no candidate.
+    check(None, &[candidate("a", NEW, Some(1801), None), candidate("b", NEW, None, None)], Step::Rest);
+    // Someone has it.
+    check(Some(&held), &[stale.clone(), candidate("old", OLD, Some(60), None)], ask(&["new", "old"]));
+    check(Some(&held), &[fresh.clone(), candidate("old", OLD, Some(1), None)], elect(Some("old")));
+    check(Some(&held), std::slice::from_ref(&stale), Step::Rest);
+    check(Some(&lost), std::slice::from_ref(&stale), ask(&["new"]));
+    check(Some(&lease("", 1)), &[fresh], elect(Some("new")));
+    // Now and then all are asked.
+    check(Some(&held), &[candidate("new", NEW, Some(901), None)], ask(&["new"]));
+}
+
+#[test]
+fn nobody_is_elected_while_nobody_answers() {
+    let silent = [candidate("a", NEW, Some(60), Some(6))];
+    assert_eq!(step(None, &silent, NOW).unwrap_err(), "no available candidates");
+}
+
+#[test]
+fn the_oldest_is_elected() {
+    let check = |candidates: &[(&str, &str, &str)], expected: Option<&str>| {
+        let all: Vec<_> =
+            candidates.iter().map(|(name, e, b)| candidate(name, (e, b), Some(1), None)).collect();
+        let all: Vec<&Candidate> = all.iter().collect();
+        assert_eq!(oldest(&all).map(|it| &*it.name), expected, "{candidates:?}");
+    };
+    check(&[], None);
+    check(&[("a", "0.1.0", "0.1.0")], Some("a"));
+    check(&[("a", "0.2.0", "0.1.0"), ("b", "0.1.0", "0.2.0")], Some("b"));
+    check(&[("a", "0.1.0", "0.2.0"), ("b", "0.1.0", "0.1.0")], Some("b"));
+    check(&[("a", "1.20.0", "1.20.0"), ("b", "1.20.0", "1.20.0")], Some("a"));
+    check(&[("a", "1.20.0", "1.20.0"), ("b", "1.20.0-alpha.1", "1.20.0")], Some("b"));
+    check(&[("a", "x", "0.1.0"), ("b", "0.2.0", "0.2.0")], Some("b"));
+    check(&[("a", "v1.2", "1")], Some("a"));
+    let older = Candidate { created: UnixTime::from_seconds(0), ..candidate("b", NEW, None, None) };
+    let newer = candidate("a", NEW, None, None);
+    assert_eq!(oldest(&[&newer, &older]).unwrap().name, "b");
+}
+
+#[test]
+fn the_newest_binary_says_how() {
+    let check = |candidates: &[(&str, &str)], expected: Result<&str, &str>| {
+        let each = |(binary, strategy): &(&str, &str)| {
+            with_strategy(strategy, candidate("c", ("1.0.0", binary), Some(1), None))
+        };
+        let all: Vec<_> = candidates.iter().map(each).collect();
+        let all: Vec<&Candidate> = all.iter().collect();
+        assert_eq!(strategy(&all), expected.map_err(str::to_owned), "{candidates:?}");
+    };
+    check(&[], Err("no candidates"));
+    check(&[("1.32.0", OLDEST), ("1.33.0", "foo.com/bar"), ("1.33.0", "foo.com/bar")], Ok("foo.com/bar"));
+    check(&[("1.33.0", OLDEST), ("1.32.0", "foo.com/bar")], Ok(OLDEST));
+    let differ = "candidates \"c\", \"c\" at same binary version but received differing strategies OldestEmulationVersion, foo.com/bar";
+    check(&[("1.32.0", OLDEST), ("1.32.0", "foo.com/bar")], Err(differ));
+}
+
+#[test]
+fn a_strategy_of_others_leaves_the_holder_to_them() {
+    let other = [with_strategy("foo.com/bar", candidate("a", NEW, Some(1), None))];
+    assert_eq!(step(None, &other, NOW).unwrap(), elect(None));
+    let held = Lease::of(&lease("b", 1));
+    assert_eq!(step(Some(&held), &other, NOW).unwrap(), Step::Rest);
+}
+
+#[test]
+fn a_lease_is_given_to_whom_it_is_due() {
+    let check = |current: Option<&Object>, holder: Option<&str>, expected: Option<serde_json::Value>| {
+        let given = given(current, ("ns", "l"), &elected(holder), NOW);
+        assert_eq!(given.map(|lease| lease.get("spec").unwrap().clone()), expected, "{current:?} {holder:?}");
+    };
+    let now = ago(0);
+    let new = json!({"holderIdentity": "a", "strategy": OLDEST, "leaseDurationSeconds": 5, "renewTime": now});
+    check(None, Some("a"), Some(new.clone()));
+    let unheld = json!({"strategy": "foo.com/bar", "leaseDurationSeconds": 5, "renewTime": now});
+    check(None, None, Some(unheld));
+    // Whoever holds it is told that somebody else should.
+    let told = json!({
+        "holderIdentity": "b", "leaseDurationSeconds": 5, "renewTime": ago(1), "strategy": OLDEST,
+        "acquireTime": ago(1), "preferredHolder": "a",
+    });
+    check(Some(&lease("b", 1)), Some("a"), Some(told));
+    let mut marked = lease("b", 6);
+    object::set(&mut marked, &["spec", "preferredHolder"], "a");
+    check(Some(&marked), Some("a"), Some(new.clone()));
+    check(Some(&lease("", 1)), Some("a"), Some(new));
+    check(Some(&lease("a", 1)), Some("a"), None);
+    check(Some(&lease("a", 6)), Some("a"), None);
+}

@@ -1,0 +1,99 @@
+//! What the servers of a cluster do together, behind feature gates: one of them elects leaders, each says in which
+//! versions it stores what, and where it is, and passes on what another one serves.
+
+use std::sync::Arc;
+
+use ::api::catalog::Catalog;
+use apimachinery::features::Gate;
+use endpoints::peers::PeerProxy;
+use endpoints::write_barrier::WriteBarrier;
+use futures::future::BoxFuture;
+use registry::Registry;
+use server::metrics::Collector;
+use storage::Storage;
+
+use crate::api::PostStartHook;
+use crate::config::Config;
+use crate::identity_lease;
+use crate::leader_election::{Election, LeaderElection};
+use crate::loopback::Itself;
+use crate::peers::{PeerAddress, Proxying};
+use crate::storage_versions::StorageVersions;
+use crate::tasks::Tasks;
+
+/// What this server does of it.
+#[derive(Default)]
+pub(crate) struct Replicas {
+    /// What goes on as long as requests are served.
+    pub(crate) run: Vec<BoxFuture<'static, ()>>,
+    /// What is done when the server was told to stop, while it still serves. Bounded.
+    pub(crate) before_stop: Vec<BoxFuture<'static, ()>>,
+    /// What is done before it is ready.
+    pub(crate) hooks: Vec<PostStartHook>,
+    /// What is counted.
+    pub(crate) collectors: Vec<Arc<dyn Collector>>,
+    /// The other servers, where requests are passed on to them.
+    pub(crate) peers: Option<Arc<PeerProxy>>,
+    /// Which writes have to wait.
+    pub(crate) write_barrier: Option<Arc<dyn WriteBarrier>>,
+}
+
+impl Replicas {
+    /// All that the gates and the configuration let it do. What election writes is asked of `itself`.
+    ///
+    /// # Errors
+    /// Something that it needs is not served or configured.
+    pub(crate) fn new(
+        config: &Config,
+        (registry, storage): (&Registry, Arc<dyn Storage>),
+        catalog: &Catalog,
+        (itself, tasks): (Itself, &Tasks),
+    ) -> Result<Self, String> {
+        let mut replicas = Replicas::default();
+        let gates = config.gates;
+        if gates.enabled(Gate::CoordinatedLeaderElection)
+            && let Some(election) =
+                LeaderElection::new((registry, catalog), itself, config.leadership, &config.host_name)?
+        {
+            let Election { run, leave, hook, figures } = election;
+            replicas.run.push(run);
+            replicas.before_stop.push(leave);
+            replicas.hooks.push(hook);
+            replicas.collectors.push(figures);
+        }
+        if gates.enabled(Gate::StorageVersionAPI) {
+            let oldest = gates.effective().min_compatibility;
+            let versions =
+                StorageVersions::new(registry, catalog, oldest, identity_lease::name(&config.host_name))?;
+            replicas.write_barrier = Some(versions.barrier());
+            replicas.hooks.push(versions.hook(tasks));
+        }
+        if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) {
+            replicas.meet(config, (registry, storage), tasks)?;
+        }
+        Ok(replicas)
+    }
+
+    /// Says where this server is, and gets to know the others.
+    fn meet(
+        &mut self,
+        config: &Config,
+        (registry, storage): (&Registry, Arc<dyn Storage>),
+        tasks: &Tasks,
+    ) -> Result<(), String> {
+        let address = Arc::new(PeerAddress::new(config, Arc::clone(&storage))?);
+        self.hooks.push(address.hook(tasks));
+        self.before_stop.push(Box::pin(async move { address.leave().await }));
+        if config.peers.authority.is_some() {
+            let Proxying { proxy, run, hooks, figures } = Proxying::new(config, registry, storage)?;
+            self.peers = Some(proxy);
+            self.run.push(run);
+            self.hooks.extend(hooks);
+            self.collectors.push(figures);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

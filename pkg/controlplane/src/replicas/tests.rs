@@ -1,0 +1,283 @@
+//! Claims about several servers over one store.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use apimachinery::features::{Effective, Gates};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use serde_json::{Value, json};
+use server::tls::CertificateFiles;
+use storage::memory::Memory;
+
+use super::*;
+use crate::config::{EndpointReconciler, LeadershipTimes, RuntimeConfig, StorageConfig};
+use crate::test_client::Client;
+use crate::test_cluster::{TestDir, TestServer};
+
+/// How long a change may take until it counts.
+const CHANGE_MAX: Duration = Duration::from_secs(60);
+
+fn configure(
+    config: &mut Config,
+    memory: &Arc<Memory>,
+    host: &str,
+    gates: &[(&str, bool)],
+    apis: &[(&str, &str)],
+) {
+    config.storage = StorageConfig::Memory(Arc::clone(memory));
+    config.host_name = host.to_owned();
+    // Servers find each other on this machine, which is nothing for endpoints to say.
+    config.advertise_address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    config.services.endpoint_reconciler = EndpointReconciler::None;
+    config.gates = Gates::new(Effective::default(), gates.iter().copied()).unwrap();
+    let apis: Vec<_> = apis.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    config.runtime_config = RuntimeConfig::parse(&apis).unwrap();
+}
+
+/// Asks until the answer is as wanted.
+async fn until(client: &Client, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    let asking = async {
+        loop {
+            let (code, text) = client.text("GET", path).await;
+            let answer = serde_json::from_str(&text).unwrap_or(Value::Null);
+            if code == 200 && holds(&answer) {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time")
+}
+
+const CANDIDATES: &str = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates";
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/wanted";
+const LEADER: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader-election-controller";
+
+async fn elector(memory: &Arc<Memory>, host: &str) -> TestServer {
+    let started = TestServer::start_with(|config| {
+        let apis = [("coordination.k8s.io/v1beta1", "true")];
+        configure(config, memory, host, &[("CoordinatedLeaderElection", true)], &apis);
+        config.leadership = LeadershipTimes {
+            lease_duration: Duration::from_secs(60),
+            renew_deadline: Duration::from_secs(50),
+            retry_period: Duration::from_millis(50),
+        };
+    });
+    started.await.unwrap()
+}
+
+/// A candidate that says all the time that it is there.
+async fn stand(client: Client, name: &'static str, version: &'static str) {
+    let candidate = json!({
+        "metadata": {"name": name},
+        "spec": {
+            "leaseName": "wanted", "strategy": "OldestEmulationVersion", "emulationVersion": version,
+            "binaryVersion": "1.36.0",
+        },
+    });
+    client.make(CANDIDATES, candidate).await;
+    loop {
+        let now = crate::system::SystemClock;
+        let now = apimachinery::clock::Clock::now(&now).rfc3339_micro().to_string();
+        client.ok("PATCH", &format!("{CANDIDATES}/{name}"), json!({"spec": {"renewTime": now}})).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test]
+async fn one_server_elects_and_another_goes_on_when_it_leaves() {
+    let memory = Arc::new(Memory::new());
+    let first = elector(&memory, "a").await;
+    let client = Client::of(&first);
+    let leads = |host: &'static str| {
+        move |lease: &Value| {
+            let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str);
+            holder.is_some_and(|holder| holder.starts_with(host))
+        }
+    };
+    until(&client, LEADER, leads("a_")).await;
+    let second = elector(&memory, "b").await;
+    let other = Client::of(&second);
+    let new = tokio::spawn(stand(other.clone(), "new", "1.36.0"));
+    let held = |lease: &Value| lease.pointer("/spec/holderIdentity") == Some(&json!("new"));
+    until(&client, LEASE, held).await;
+    client
+        .until_page_has("/metrics", "leader_election_master_status{name=\"leader-election-controller\"} 1")
+        .await;
+    first.stop().await;
+    until(&other, LEADER, leads("b_")).await;
+    // The holder keeps what it has, and is told that somebody else should have it.
+    let old = tokio::spawn(stand(other.clone(), "old", "1.35.0"));
+    let chosen = |lease: &Value| {
+        let at = |member: &str| lease.pointer(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+        // The lease of a holder that does not renew it runs out, so either may be seen.
+        at("/spec/preferredHolder") == "old" || at("/spec/holderIdentity") == "old"
+    };
+    until(&other, LEASE, chosen).await;
+    new.abort();
+    old.abort();
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn a_candidate_of_whom_nobody_hears_goes() {
+    let memory = Arc::new(Memory::new());
+    let server = elector(&memory, "a").await;
+    let client = Client::of(&server);
+    let candidate = json!({
+        "metadata": {"name": "gone"},
+        "spec": {
+            "leaseName": "wanted", "strategy": "OldestEmulationVersion", "emulationVersion": "1.36.0",
+            "binaryVersion": "1.36.0", "renewTime": "2020-01-01T00:00:00.000000Z",
+        },
+    });
+    client.make(CANDIDATES, candidate).await;
+    client.eventually(&format!("{CANDIDATES}/gone"), 404).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_server_says_in_which_version_it_stores_what() {
+    let memory = Arc::new(Memory::new());
+    let start = async |host: &str| {
+        let started = TestServer::start_with(|config| {
+            let apis = [("internal.apiserver.k8s.io/v1alpha1", "true")];
+            configure(config, &memory, host, &[("StorageVersionAPI", true)], &apis);
+        });
+        started.await.unwrap()
+    };
+    let (first, second) = (start("a").await, start("b").await);
+    let client = Client::of(&first);
+    let said = client.get("/apis/internal.apiserver.k8s.io/v1alpha1/storageversions/apps.deployments").await;
+    let of = |host: &str| {
+        json!({
+            "apiServerID": identity_lease::name(host), "encodingVersion": "apps/v1",
+            "decodableVersions": ["apps/v1", "apps/v1beta2", "apps/v1beta1"], "servedVersions": ["apps/v1"],
+        })
+    };
+    assert_eq!(said.pointer("/status/storageVersions"), Some(&json!([of("a"), of("b")])));
+    assert_eq!(said.pointer("/status/commonEncodingVersion"), Some(&json!("apps/v1")));
+    assert_eq!(said.pointer("/status/conditions/0/status"), Some(&json!("True")));
+    let (_, ready) = client.text("GET", "/readyz?verbose").await;
+    assert!(ready.contains("[+]poststarthook/built-in-resources-storage-version-updater ok"), "{ready}");
+    first.stop().await;
+    second.stop().await;
+}
+
+/// What servers of one cluster show each other.
+struct Certificates {
+    dir: TestDir,
+}
+
+impl Certificates {
+    fn new() -> Self {
+        let dir = TestDir::new().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        fs::write(dir.path().join("ca.crt"), authority.pem()).unwrap();
+        for (file, names) in
+            [("server", vec!["kubernetes.default.svc", "127.0.0.1"]), ("proxy", vec!["proxy"])]
+        {
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::new(names).unwrap());
+            params.distinguished_name.push(DnType::CommonName, file);
+            let leaf = params.signed_by(&key, &authority).unwrap();
+            fs::write(dir.path().join(format!("{file}.crt")), leaf.pem() + &authority.pem()).unwrap();
+            fs::write(dir.path().join(format!("{file}.key")), key.serialize_pem()).unwrap();
+        }
+        Certificates { dir }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn pair(&self, name: &str) -> CertificateFiles {
+        let [certificate, key] = ["crt", "key"].map(|kind| self.file(&format!("{name}.{kind}")));
+        CertificateFiles { certificate, key }
+    }
+
+    fn show(&self, config: &mut Config) {
+        config.serving.certificate = Some(self.pair("server"));
+        config.aggregation.certificate = Some(self.pair("proxy"));
+        config.peers.authority = Some(self.file("ca.crt"));
+        let headers = &mut config.authentication.request_header;
+        headers.ca_file = Some(self.file("ca.crt"));
+        headers.allowed_names = vec!["proxy".to_owned()];
+        headers.username_headers = vec!["X-Remote-User".to_owned()];
+        headers.group_headers = vec!["X-Remote-Group".to_owned()];
+        headers.extra_prefixes = vec!["X-Remote-Extra-".to_owned()];
+    }
+}
+
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+const ALL: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const ALONE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer";
+
+async fn peer(memory: &Arc<Memory>, certificates: &Certificates, host: &str, batch: &str) -> TestServer {
+    let started = TestServer::start_with(|config| {
+        configure(config, memory, host, &[], &[("batch/v1", batch)]);
+        certificates.show(config);
+    });
+    started.await.unwrap()
+}
+
+/// The names of groups that a server says are served.
+async fn groups(client: &Client, accept: &'static str) -> Vec<String> {
+    let all = client.clone().with_header("accept", accept).get("/apis").await;
+    let items = all.pointer("/items").and_then(Value::as_array).cloned().unwrap_or_default();
+    let name = |group: &Value| group.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
+    items.iter().filter_map(name).collect()
+}
+
+#[tokio::test]
+async fn what_only_another_server_serves_it_is_asked() {
+    let (memory, certificates) = (Arc::new(Memory::new()), Certificates::new());
+    let able = peer(&memory, &certificates, "a", "true").await;
+    let (at_able, job) = (
+        Client::of(&able),
+        json!({
+            "metadata": {"name": "j"},
+            "spec": {"template": {"spec": {
+                "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}],
+            }}},
+        }),
+    );
+    at_able.make(JOBS, job.clone()).await;
+    let unable = peer(&memory, &certificates, "b", "false").await;
+    let client = Client::of(&unable);
+    until(&client, JOBS, |list| list.pointer("/items/0/metadata/name") == Some(&json!("j"))).await;
+    // Whoever has asked is who it is there.
+    let review = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    assert_eq!(client.send("POST", review, json!({})).await.0, 201);
+    let nobody = client.clone().with_token(unable.nobody_token());
+    assert_eq!(nobody.send("GET", JOBS, Value::Null).await.0, 403);
+    // It is passed on once.
+    let again = client.clone().with_header("x-kubernetes-peer-proxied", "true");
+    assert_eq!(again.text("GET", JOBS).await, (404, "404 page not found\n".to_owned()));
+    assert_eq!(client.text("GET", "/apis/batch/v7/jobs").await.0, 404);
+    // Discovery says what both serve.
+    assert!(groups(&client, ALL).await.contains(&"batch".to_owned()));
+    assert!(!groups(&client, ALONE).await.contains(&"batch".to_owned()));
+    assert_eq!(groups(&client, ALL).await, groups(&at_able, ALL).await);
+    let (_, metrics) = client.text("GET", "/metrics").await;
+    let counted =
+        "apiserver_rerouted_request_total{code=\"200\",group=\"batch\",resource=\"jobs\",version=\"v1\"}";
+    assert!(metrics.contains(counted), "{metrics}");
+    let (_, ready) = client.text("GET", "/readyz?verbose").await;
+    for hook in
+        ["peer-endpoint-reconciler-controller", "mixed-version-proxy-handler", "peer-discovery-workers"]
+    {
+        assert!(ready.contains(&format!("[+]poststarthook/{hook} ok")), "{ready}");
+    }
+    // When it leaves, nobody serves it.
+    able.stop().await;
+    let gone = async { while client.text("GET", JOBS).await.0 != 404 {} };
+    tokio::time::timeout(CHANGE_MAX, gone).await.expect("nothing changed in time");
+    assert!(!groups(&client, ALL).await.contains(&"batch".to_owned()));
+    unable.stop().await;
+}

@@ -1,0 +1,211 @@
+//! What several servers serve, as one aggregated document (upstream's `peer_aggregated_handler.go`).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use api::tree::{child, list, text, texts};
+use http::request::Parts;
+use schema::object::Object;
+use serde_json::Value;
+
+use super::document::Document;
+use super::{Answer, accept, aggregated_answer};
+
+/// A merged document with its encodings.
+pub(crate) struct Merged {
+    document: Document,
+    tree: Object,
+}
+
+impl Merged {
+    /// Of what this server says in its own document, and others in theirs, by their names.
+    pub(crate) fn new(own: (&str, Object), others: &BTreeMap<String, Vec<Object>>) -> Self {
+        let (name, mut tree) = own;
+        let groups = list(&tree, "items").iter().filter_map(Value::as_object).cloned().collect();
+        let items = merged((name, groups), others).into_iter().map(Value::Object).collect();
+        tree.insert("items".to_owned(), Value::Array(items));
+        Merged { document: Document::default(), tree }
+    }
+
+    pub(crate) fn answer(&self, request: &Parts, asked: accept::Aggregated) -> Answer {
+        aggregated_answer(request, &self.document, asked, &|| self.tree.clone())
+    }
+}
+
+/// The groups of all servers. Of what several of them have, each adds what it alone knows, in the order of their names.
+pub(super) fn merged(own: (&str, Vec<Object>), others: &BTreeMap<String, Vec<Object>>) -> Vec<Object> {
+    let mut lists: BTreeMap<&str, &[Object]> =
+        others.iter().map(|(name, groups)| (name.as_str(), groups.as_slice())).collect();
+    lists.insert(own.0, &own.1);
+    let lists: Vec<&[Object]> = lists.into_values().collect();
+    merge(&lists, |group| child(group, "metadata").map_or("", |metadata| text(metadata, "name")), group)
+}
+
+/// Elements of lists, those of one name as one.
+fn merge<'o>(
+    lists: &[&'o [Object]],
+    name: impl Fn(&'o Object) -> &'o str,
+    both: impl Fn(&Object, &Object) -> Object,
+) -> Vec<Object> {
+    let names: Vec<Vec<&str>> = lists.iter().map(|list| list.iter().map(&name).collect()).collect();
+    let mut elements: HashMap<&str, Cow<'_, Object>> = HashMap::new();
+    for element in lists.iter().copied().flatten() {
+        match elements.get_mut(name(element)) {
+            None => drop(elements.insert(name(element), Cow::Borrowed(element))),
+            Some(known) if **known == *element => {}
+            Some(known) => *known = Cow::Owned(both(known, element)),
+        }
+    }
+    order(&names).into_iter().filter_map(|name| Some(elements.remove(name)?.into_owned())).collect()
+}
+
+fn group(a: &Object, b: &Object) -> Object {
+    with_merged(a, b, "versions", "version", version)
+}
+
+fn version(a: &Object, b: &Object) -> Object {
+    with_merged(a, b, "resources", "resource", resource)
+}
+
+/// The first one, with a member merged from both: a list of objects that are told apart by a key.
+fn with_merged(
+    a: &Object,
+    b: &Object,
+    member: &str,
+    key: &str,
+    both: fn(&Object, &Object) -> Object,
+) -> Object {
+    let of = |object: &Object| -> Vec<Object> {
+        list(object, member).iter().filter_map(Value::as_object).cloned().collect()
+    };
+    let lists = [of(a), of(b)];
+    let [first, second] = &lists;
+    let all = merge(&[first.as_slice(), second.as_slice()], |element| text(element, key), both);
+    let mut merged = a.clone();
+    if !all.is_empty() {
+        merged.insert(member.to_owned(), Value::Array(all.into_iter().map(Value::Object).collect()));
+    }
+    merged
+}
+
+/// The first one, with the verbs and subresources of both, sorted.
+fn resource(a: &Object, b: &Object) -> Object {
+    let mut merged = a.clone();
+    let verbs: BTreeSet<&str> = texts(a, "verbs").chain(texts(b, "verbs")).collect();
+    let subresources = list(a, "subresources").iter().chain(list(b, "subresources"));
+    let subresources = subresources.filter_map(Value::as_object);
+    let subresources: BTreeMap<&str, &Object> =
+        subresources.map(|subresource| (text(subresource, "subresource"), subresource)).collect();
+    if !verbs.is_empty() {
+        merged.insert("verbs".to_owned(), verbs.into_iter().collect());
+    }
+    if !subresources.is_empty() {
+        let all = subresources.into_values().cloned().map(Value::Object).collect();
+        merged.insert("subresources".to_owned(), Value::Array(all));
+    }
+    merged
+}
+
+/// All names, in an order that agrees with that of each list where lists agree with each other, and else by the alphabet
+/// (apimachinery's `MergePreservingRelativeOrder`).
+fn order<'n>(lists: &[Vec<&'n str>]) -> Vec<&'n str> {
+    let mut after: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for list in lists {
+        for name in list {
+            after.entry(name).or_default();
+        }
+        for pair in list.windows(2) {
+            if let [name, next] = pair {
+                after.entry(*name).or_default().insert(*next);
+            }
+        }
+    }
+    let is_complete = |list: &&Vec<&str>| {
+        list.len() == after.len() && list.iter().collect::<BTreeSet<_>>().len() == list.len()
+    };
+    if let Some(complete) = lists.iter().find(is_complete) {
+        return complete.clone();
+    }
+    let mut waits: HashMap<&str, usize> = HashMap::new();
+    after.values().flatten().for_each(|name| *waits.entry(*name).or_default() += 1);
+    let mut free: BTreeSet<&str> = after.keys().copied().filter(|name| !waits.contains_key(name)).collect();
+    let mut ordered = Vec::with_capacity(after.len());
+    while let Some(name) = free.pop_first() {
+        ordered.push(name);
+        for next in after.get(name).into_iter().flatten() {
+            if let Some(count) = waits.get_mut(next) {
+                *count -= 1;
+                if *count == 0 {
+                    free.insert(*next);
+                }
+            }
+        }
+    }
+    // Lists that contradict each other say nothing about the order.
+    if ordered.len() < after.len() { after.into_keys().collect() } else { ordered }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_order_agrees_with_all_lists() {
+        let check = |lists: &[&[&'static str]], expected: &[&str]| {
+            let lists: Vec<Vec<&str>> = lists.iter().map(|list| list.to_vec()).collect();
+            assert_eq!(order(&lists), expected, "{lists:?}");
+        };
+        check(&[], &[]);
+        check(&[&["a", "b", "c"], &["b", "c"]], &["a", "b", "c"]);
+        check(&[&["b", "a"], &["a"]], &["b", "a"]);
+        check(&[&["a", "c"], &["b", "c"]], &["a", "b", "c"]);
+        check(&[&["z", "c"], &["z", "b", "c", "a"]], &["z", "b", "c", "a"]);
+        check(&[&["a", "b"], &["b", "a"]], &["a", "b"]);
+        check(&[&["b", "a"], &["c", "a"], &["a", "b"]], &["a", "b", "c"]);
+    }
+
+    fn groups(value: Value) -> Vec<Object> {
+        value.as_array().unwrap().iter().map(|group| group.as_object().unwrap().clone()).collect()
+    }
+
+    #[test]
+    fn each_server_adds_what_it_alone_serves() {
+        let own = groups(json!([
+            {"metadata": {"name": "apps"}, "versions": [
+                {"version": "v1", "freshness": "Current", "resources": [
+                    {"resource": "deployments", "verbs": ["list", "get"], "subresources": [{"subresource": "status"}]},
+                ]},
+            ]},
+        ]));
+        let other = groups(json!([
+            {"metadata": {"name": "apps"}, "versions": [
+                {"version": "v2", "resources": [{"resource": "deployments", "verbs": ["get"]}]},
+                {"version": "v1", "resources": [
+                    {"resource": "deployments", "verbs": ["get", "patch"], "subresources": [{"subresource": "scale"}]},
+                    {"resource": "statefulsets", "verbs": ["get"]},
+                ]},
+            ]},
+            {"metadata": {"name": "batch"}, "versions": [{"version": "v1", "resources": []}]},
+        ]));
+        let expected = groups(json!([
+            {"metadata": {"name": "apps"}, "versions": [
+                {"version": "v2", "resources": [{"resource": "deployments", "verbs": ["get"]}]},
+                {"version": "v1", "freshness": "Current", "resources": [
+                    {
+                        "resource": "deployments", "verbs": ["get", "list", "patch"],
+                        "subresources": [{"subresource": "scale"}, {"subresource": "status"}],
+                    },
+                    {"resource": "statefulsets", "verbs": ["get"]},
+                ]},
+            ]},
+            {"metadata": {"name": "batch"}, "versions": [{"version": "v1", "resources": []}]},
+        ]));
+        let others = |groups: Vec<Object>| BTreeMap::from([("b".to_owned(), groups)]);
+        assert_eq!(merged(("a", own.clone()), &others(other)), expected);
+        assert_eq!(merged(("a", own.clone()), &others(own.clone())), own);
+        assert_eq!(merged(("a", own.clone()), &BTreeMap::new()), own);
+    }
+}

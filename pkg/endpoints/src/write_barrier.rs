@@ -1,0 +1,95 @@
+//! Writes that come too early: before a server has said in which version it stores a resource, it stores none of it
+//! (upstream's `WithStorageVersionPrecondition`).
+
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
+use registry::client::APISERVER_USER;
+
+/// Knows what may be written.
+pub trait WriteBarrier: Send + Sync + 'static {
+    /// `None` for what may be written; for what may not yet, why it has not been registered so far, if that is known.
+    fn pending(&self, group: &str, resource: &str) -> Option<Option<String>>;
+}
+
+/// Lets a request pass or refuses it.
+///
+/// # Errors
+/// 503 for what has to wait.
+pub(crate) fn pass(
+    barrier: &dyn WriteBarrier,
+    info: &RequestInfo,
+    user: &UserInfo,
+) -> Result<(), Box<Status>> {
+    let (group, resource) = (info.group.as_str(), info.resource.as_str());
+    let is_free = match (group, resource) {
+        ("internal.apiserver.k8s.io", "storageversions") => true,
+        // What a server is known by in the cluster, and who leads.
+        ("coordination.k8s.io", "leases") => info.namespace == "kube-system",
+        ("", "namespaces") => {
+            let is_server = user.name == APISERVER_USER && user.groups.iter().any(|it| it == GROUP_MASTERS);
+            info.verb == "create" && is_server
+        }
+        _ => false,
+    };
+    if !info.is_resource || is_free || matches!(info.verb.as_str(), "get" | "list" | "watch") {
+        return Ok(());
+    }
+    let Some(error) = barrier.pending(group, resource) else { return Ok(()) };
+    let dot = if group.is_empty() { "" } else { "." };
+    let error = error.as_deref().unwrap_or("<nil>");
+    let message = format!(
+        "wait for storage version registration to complete for resource: {resource}{dot}{group}, last seen error: {error}"
+    );
+    Err(Status::failure(503, "ServiceUnavailable", message).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Jobs;
+
+    impl WriteBarrier for Jobs {
+        fn pending(&self, group: &str, resource: &str) -> Option<Option<String>> {
+            (group == "batch" && resource == "jobs" || resource == "namespaces" || resource == "leases")
+                .then_some(None)
+        }
+    }
+
+    #[test]
+    fn what_is_not_registered_is_not_written() {
+        let check = |verb: &str, group: &str, resource: &str, namespace: &str, user: &str, passes: bool| {
+            let info = RequestInfo {
+                is_resource: true,
+                verb: verb.to_owned(),
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                namespace: namespace.to_owned(),
+                ..RequestInfo::default()
+            };
+            let groups = vec![GROUP_MASTERS.to_owned()];
+            let user = UserInfo { name: user.to_owned(), groups, ..UserInfo::default() };
+            let passed = pass(&Jobs, &info, &user);
+            assert_eq!(passed.is_ok(), passes, "{verb} {resource} {namespace} {passed:?}");
+        };
+        check("list", "batch", "jobs", "a", "u", true);
+        check("create", "batch", "jobs", "a", "u", false);
+        check("deletecollection", "batch", "jobs", "a", "u", false);
+        check("create", "apps", "deployments", "a", "u", true);
+        check("create", "", "namespaces", "", "u", false);
+        check("create", "", "namespaces", "", APISERVER_USER, true);
+        check("update", "", "namespaces", "", APISERVER_USER, false);
+        check("update", "coordination.k8s.io", "leases", "kube-system", "u", true);
+        check("update", "coordination.k8s.io", "leases", "a", "u", false);
+    }
+
+    #[test]
+    fn who_has_to_wait_hears_for_what() {
+        let (verb, group, resource) = ("create".to_owned(), "batch".to_owned(), "jobs".to_owned());
+        let info = RequestInfo { is_resource: true, verb, group, resource, ..RequestInfo::default() };
+        let status = pass(&Jobs, &info, &UserInfo::default()).err();
+        let message = "wait for storage version registration to complete for resource: jobs.batch, last seen error: <nil>";
+        assert_eq!(status.map(|status| (status.code, status.message)), Some((503, message.to_owned())));
+    }
+}
