@@ -44,6 +44,7 @@ use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::collectors::{Counted, OfEgress};
 use crate::config::{Config, EtcdOverride};
+use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::{Common, ConversionFigures, CustomResources};
 use crate::flow_control::FlowControl;
@@ -85,6 +86,8 @@ pub struct Api {
     pub authorizer: Arc<dyn Authorizer>,
     /// Who is served when; `None` for plain limits.
     pub fairness: Option<Arc<Fairness>>,
+    /// What the console looks at.
+    pub looks: Looks,
     /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
 }
@@ -139,6 +142,7 @@ pub(crate) async fn build(
     let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
     let plugins =
         Plugins::new(config, &registry, &served, &authorizer, (others.ways, itself, &counted.webhooks))?;
+    let lists = CompressedLists::new(budgets.compressed);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -151,7 +155,7 @@ pub(crate) async fn build(
         formats: formats(config),
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
-        compressed_lists: CompressedLists::new(budgets.compressed),
+        compressed_lists: lists.clone(),
         watch_metrics: Arc::clone(&counted.watches),
         deprecated_requests: Arc::clone(&counted.deprecated_requests),
         backends: backends(config, &counted.logs)?,
@@ -168,6 +172,7 @@ pub(crate) async fn build(
     let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
     let of_plugins = plugins.collectors.into_iter().chain(of_authorizers).chain(senders.collectors);
     collectors.extend(of_plugins.chain(others.figures).chain([Arc::clone(&repairs) as _, of_egress(config)]));
+    let looks = Looks { delegator: delegator.clone(), webhooks: Arc::clone(&counted.webhooks), lists };
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
@@ -189,6 +194,7 @@ pub(crate) async fn build(
         cache_filled,
         authorizer,
         fairness: flow.fairness,
+        looks,
     })
 }
 

@@ -32,6 +32,7 @@ use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Se
 
 use crate::api::{self, Process};
 use crate::config::Config;
+use crate::console;
 use crate::encryption_at_rest::EncryptionAtRest;
 use crate::memory;
 use crate::system::{SystemClock, heavy_pool};
@@ -148,7 +149,12 @@ pub(crate) async fn start_under(
         auditor: auditor.clone(),
         fairness: api.fairness,
     };
-    let chain = Chain::new(services, chain_options(&config, &ends.lifecycle, &memory), env);
+    let mut options = chain_options(&config, &ends.lifecycle, &memory);
+    if let Some(debugging) = &mut options.pages.debugging {
+        let profiles = debugging.profiles.clone();
+        debugging.sections.extend(console::sections(&api.looks, store.looks(), &memory, profiles));
+    }
+    let chain = Chain::new(services, options, env);
     let (address, trust) = (front.address, front.credentials.trust.clone());
     tracing::info!(%address, "serving securely");
     let serving = serve(front, &config, Arc::clone(&chain), ends.clone());
