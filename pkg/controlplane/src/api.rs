@@ -142,7 +142,6 @@ pub(crate) async fn build(
     let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
     let plugins =
         Plugins::new(config, &registry, &served, &authorizer, (others.ways, itself, &counted.webhooks))?;
-    let lists = CompressedLists::new(budgets.compressed);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -155,7 +154,7 @@ pub(crate) async fn build(
         formats: formats(config),
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
-        compressed_lists: lists.clone(),
+        compressed_lists: CompressedLists::new(budgets.compressed),
         watch_metrics: Arc::clone(&counted.watches),
         deprecated_requests: Arc::clone(&counted.deprecated_requests),
         backends: backends(config, &counted.logs)?,
@@ -165,20 +164,19 @@ pub(crate) async fn build(
         watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };
-    let Duties { mut hooks, before_stop } =
-        bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
-            .map_err(RunError::Bootstrap)?;
+    let duties = bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks);
+    let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
     let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
     let of_plugins = plugins.collectors.into_iter().chain(of_authorizers).chain(senders.collectors);
     collectors.extend(of_plugins.chain(others.figures).chain([Arc::clone(&repairs) as _, of_egress(config)]));
-    let looks = Looks { delegator: delegator.clone(), webhooks: Arc::clone(&counted.webhooks), lists };
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
-    let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
+    let awaits = awaits(delegator.clone(), (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
     let cache_filled = awaits.filled();
     hooks.extend(awaits.hooks());
     Ok(Api {
+        looks: Looks::new(delegator, &counted.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
         paths,
         hooks,
@@ -194,7 +192,6 @@ pub(crate) async fn build(
         cache_filled,
         authorizer,
         fairness: flow.fairness,
-        looks,
     })
 }
 

@@ -16,9 +16,15 @@ use crate::memory::Resident;
 /// What of the API is looked at.
 #[derive(Clone)]
 pub struct Looks {
-    pub(crate) delegator: Delegator,
-    pub(crate) webhooks: Arc<Figures>,
-    pub(crate) lists: CompressedLists,
+    delegator: Delegator,
+    webhooks: Arc<Figures>,
+    lists: CompressedLists,
+}
+
+impl Looks {
+    pub(crate) fn new(delegator: Delegator, webhooks: &Arc<Figures>, lists: &CompressedLists) -> Self {
+        Looks { delegator, webhooks: Arc::clone(webhooks), lists: lists.clone() }
+    }
 }
 
 /// What of the store is looked at: calls under way, and whether and as what they are measured.

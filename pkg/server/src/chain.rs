@@ -255,12 +255,7 @@ impl Chain {
             }
         };
         let (mut response, grant) = outcome.unwrap_or_else(|refusal| {
-            let saves = matches!(refusal, Refusal::TooMany { .. } | Refusal::TooLate(_));
-            let response = self.refuse(refusal, recording.as_deref(), error_headers);
-            if saves {
-                answered.terminated(response.status());
-            }
-            (response, Grant::default())
+            (self.give_up(refusal, recording.as_deref(), error_headers, &answered), Grant::default())
         });
         recording.as_ref().inspect(|recording| recording.answered(&response));
         let recording = until_closed(recording, &mut response);
@@ -289,6 +284,22 @@ impl Chain {
             tracked,
         };
         response.map(|body| ResponseBody::new(body, until, held))
+    }
+
+    /// The answer to a request that was not dispatched, which may be that the server saves itself.
+    fn give_up(
+        &self,
+        refusal: Refusal,
+        recording: Option<&Recording>,
+        headers: ErrorHeaders,
+        answered: &Answered,
+    ) -> Response {
+        let saves = matches!(refusal, Refusal::TooMany { .. } | Refusal::TooLate(_));
+        let response = self.refuse(refusal, recording, headers);
+        if saves {
+            answered.terminated(response.status());
+        }
+        response
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
