@@ -47,6 +47,7 @@ function bytes(n) {
 
 function time(s) {
   if (s === undefined || s === null || Number.isNaN(s)) return "–";
+  if (s === 0) return "0";
   if (s < 0.001) return Math.round(s * 1e6) + " µs";
   if (s < 1) return (s * 1e3).toFixed(s < 0.01 ? 1 : 0) + " ms";
   if (s < 60) return s.toFixed(1) + " s";
@@ -125,7 +126,9 @@ function bar(part) {
 
 const old = (seconds, warn, bad) => ({ text: time(seconds), kind: seconds >= bad ? "bad" : seconds >= warn ? "warn" : "" });
 const named = (row) => row.user || "(unknown)";
-const agent = (row) => row.userAgent.split(" ")[0];
+const user = (row) => ({ text: named(row), kind: "long" });
+const agent = (row) => ({ text: row.userAgent.split(" ")[0], kind: "long" });
+const several = (n, one, more) => count(n) + " " + (n === 1 ? one : more);
 
 // ---- sections: id, title, count, note, content
 
@@ -138,11 +141,11 @@ const SECTIONS = [
       table("Under way, the oldest first", [
         ["Path", (r) => r.path], ["Verb", (r) => r.verb], ["Since", (r) => old(r.seconds, 1, 10), true],
         ["Stage", (r) => ({ text: r.stage, kind: r.stage === "queue" ? "warn" : "soft" })],
-        ["User", named], ["Client", (r) => r.client], ["Agent", agent], ["Sent", (r) => bytes(r.sentBytes), true],
+        ["User", user], ["Client", (r) => r.client], ["Agent", agent], ["Sent", (r) => bytes(r.sentBytes), true],
       ], s.requests.underWay),
       table("Slowest and last, longer than half a second", [
         ["Path", (r) => r.path], ["Verb", (r) => r.verb], ["Took", (r) => old(r.seconds, 1, 10), true],
-        ["Code", (r) => r.code, true], ["At", (r) => clock(r.at)], ["User", named], ["Agent", agent], ["Audit", (r) => ({ text: r.auditID, kind: "soft" })],
+        ["Code", (r) => r.code, true], ["At", (r) => clock(r.at)], ["User", user], ["Agent", agent], ["Audit", (r) => ({ text: r.auditID, kind: "soft" })],
       ], [...s.requests.slow].sort((a, b) => b.seconds - a.seconds)),
     ],
   },
@@ -154,7 +157,7 @@ const SECTIONS = [
       ["Path", (r) => r.path],
       ["Behind", (r) => ({ text: count(r.behind), kind: r.behindSeconds >= 1 ? "bad" : "" }), true],
       ["For", (r) => old(r.behindSeconds, 1, 5), true],
-      ["User", named], ["Client", (r) => r.client], ["Agent", agent],
+      ["User", user], ["Client", (r) => r.client], ["Agent", agent],
       ["Open", (r) => time(r.seconds), true], ["Sent", (r) => bytes(r.sentBytes), true],
     ], s.watchers.rows)],
   },
@@ -257,7 +260,7 @@ const SECTIONS = [
       table("Requests that were failed or turned away", [
         ["Path", (r) => r.path], ["Verb", (r) => r.verb],
         ["Code", (r) => ({ text: r.code, kind: r.code >= 500 ? "bad" : "warn" }), true],
-        ["At", (r) => clock(r.at)], ["Took", (r) => time(r.seconds), true], ["User", named], ["Agent", agent],
+        ["At", (r) => clock(r.at)], ["Took", (r) => time(r.seconds), true], ["User", user], ["Agent", agent],
         ["Audit", (r) => ({ text: r.auditID, kind: "soft" })],
       ], s.failures.rows),
       s.log?.rows.length
@@ -290,26 +293,26 @@ function alarms(s) {
   const add = (kind, where, text) => found.push({ kind, where, text });
   if (s.server.leaving) add("warn", "requests", "The server is going down: clients are sent to another one.");
   for (const w of s.webhooks.underWay.filter((w) => w.oldestSeconds >= 0.3).slice(0, 3)) {
-    add("bad", "webhooks", `${w.host}${w.path} has not answered for ${time(w.oldestSeconds)}; ${w.calls} ${w.calls === 1 ? "call waits" : "calls wait"} for it.`);
+    add("bad", "webhooks", `${w.host}${w.path} has not answered for ${time(w.oldestSeconds)}; ${several(w.calls, "call waits", "calls wait")} for it.`);
   }
   for (const w of s.store.underWay.filter((w) => w.oldestSeconds >= 1).slice(0, 3)) {
     add("bad", "store", `${s.store.kind} has not answered a ${w.operation} for ${time(w.oldestSeconds)}; ${w.calls} under way.`);
   }
   for (const l of s.flowControl.levels.filter((l) => l.waiting > 0).slice(0, 3)) {
-    add("bad", "flow", `Level ${l.name} is full: ${count(l.waiting)} requests wait, ${l.seatsInUse} of ${l.seats} seats are taken.`);
+    add("bad", "flow", `Level ${l.name} is full: ${several(l.waiting, "request waits", "requests wait")}, ${l.seatsInUse} of ${l.seats} seats are taken.`);
   }
   const slow = s.watchers.rows.filter((r) => r.behindSeconds >= 0.3);
   for (const r of slow.slice(0, 3)) {
-    add("warn", "watchers", `Slow watcher: ${named(r)} (${r.client}) is ${count(r.behind)} changes and ${time(r.behindSeconds)} behind on ${r.path}.`);
+    add("warn", "watchers", `Slow watcher: ${named(r)} (${r.client}) is ${several(r.behind, "change", "changes")} and ${time(r.behindSeconds)} behind on ${r.path}.`);
   }
-  if (slow.length > 3) add("warn", "watchers", `${slow.length - 3} more watchers are behind.`);
+  if (slow.length > 3) add("warn", "watchers", `${several(slow.length - 3, "more watcher is", "more watchers are")} behind.`);
   const stuck = s.requests.underWay.filter((r) => r.seconds >= 5 && r.verb !== "proxy" && !r.path.startsWith("/debug/"));
-  if (stuck.length) add("warn", "requests", `${stuck.length} requests take longer than 5 s; the oldest, ${stuck[0].path}, ${time(stuck[0].seconds)}.`);
-  if (s.caches.filling) add("warn", "caches", `${s.caches.filling} caches are not filled: their resources are read from the store.`);
+  if (stuck.length) add("warn", "requests", `${several(stuck.length, "request takes", "requests take")} longer than 5 s; the oldest, ${stuck[0].path}, ${time(stuck[0].seconds)}.`);
+  if (s.caches.filling) add("warn", "caches", `${several(s.caches.filling, "cache is", "caches are")} not filled: reads go to the store.`);
   const limit = s.memory.limit;
   if (limit && s.memory.residentBytes > limit.bytes * 0.85) add("bad", "memory", `Memory: ${bytes(s.memory.residentBytes)} of ${bytes(limit.bytes)}.`);
   const failed = s.failures.rows.filter((r) => fresh(s, r) && r.code >= 500);
-  if (failed.length) add("warn", "errors", `${failed.length === 50 ? "At least 50" : failed.length} requests failed in the last minute, the last with ${failed[0].code}: ${failed[0].path}.`);
+  if (failed.length) add("warn", "errors", `${failed.length >= 50 ? "At least " : ""}${several(failed.length, "request", "requests")} failed in the last minute, the last with ${failed[0].code}: ${failed[0].path}.`);
   return found;
 }
 
