@@ -53,12 +53,21 @@ impl Browser {
             session: format!("http://127.0.0.1:{port}"),
             _profile: profile,
         };
-        browser.until("the driver is ready", async |browser| {
-            browser.try_send(Method::GET, "/status", None).await.filter(|status| status["ready"] == true)
-        }).await;
+        browser
+            .until("the driver is ready", async |browser| {
+                browser.try_send(Method::GET, "/status", None).await.filter(|status| status["ready"] == true)
+            })
+            .await;
         let arguments = [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
             "--disable-dev-shm-usage",
         ];
         let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
@@ -124,7 +133,8 @@ impl Browser {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Value {
-        let said = self.try_send(method, path, body).await.unwrap_or_else(|| panic!("{path}: the driver is gone"));
+        let said =
+            self.try_send(method, path, body).await.unwrap_or_else(|| panic!("{path}: the driver is gone"));
         assert!(said["error"].is_null(), "{path}: {said:#}");
         said
     }

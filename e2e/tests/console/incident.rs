@@ -62,7 +62,12 @@ impl Scene {
     }
 
     /// Waits until a section of the state is as wanted.
-    pub(crate) async fn until(&self, client: &Client, section: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(
+        &self,
+        client: &Client,
+        section: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
         let began = Instant::now();
         loop {
             let state = self.state(client, section).await;
@@ -77,7 +82,8 @@ impl Scene {
     /// A watch whose client does not read, once it is behind.
     pub(crate) async fn slow_watcher(&self, client: &Client) -> http::Response<Body> {
         let reader = self.server.client().await;
-        let watch = Request::get("/api/v1/namespaces/default/configmaps?watch=1").body(Body::empty()).unwrap();
+        let watch =
+            Request::get("/api/v1/namespaces/default/configmaps?watch=1").body(Body::empty()).unwrap();
         let watch = reader.send(watch).await.unwrap();
         assert_eq!(watch.status(), 200);
         let path = "/api/v1/namespaces/default/configmaps";
@@ -87,7 +93,8 @@ impl Scene {
         };
         let send = async |request: http::request::Builder, body: Value| {
             let request = request.header("content-type", "application/json");
-            let answer = client.send(request.body(Body::from(body.to_string().into_bytes())).unwrap()).await.unwrap();
+            let answer =
+                client.send(request.body(Body::from(body.to_string().into_bytes())).unwrap()).await.unwrap();
             assert!(answer.status().is_success(), "{}", answer.status());
         };
         send(Request::post(path), map(0)).await;

@@ -46,13 +46,23 @@ async fn the_page_shows_a_slow_watcher_and_a_stuck_webhook() {
     eprintln!("shown after: slow watcher {slow:?}, stuck webhook {stuck:?}");
     browser.picture("incident").await;
 
-    browser.command("Emulation.setEmulatedMedia", json!({
-        "features": [{ "name": "prefers-color-scheme", "value": "dark" }],
-    })).await;
+    browser
+        .command(
+            "Emulation.setEmulatedMedia",
+            json!({
+                "features": [{ "name": "prefers-color-scheme", "value": "dark" }],
+            }),
+        )
+        .await;
     browser.picture("incident-dark").await;
-    browser.command("Emulation.setDeviceMetricsOverride", json!({
-        "width": 390, "height": 1600, "deviceScaleFactor": 2, "mobile": true,
-    })).await;
+    browser
+        .command(
+            "Emulation.setDeviceMetricsOverride",
+            json!({
+                "width": 390, "height": 1600, "deviceScaleFactor": 2, "mobile": true,
+            }),
+        )
+        .await;
     browser.reads("Slow watcher: ").await;
     browser.picture("phone-dark").await;
     let beyond = "return [...document.querySelectorAll('main *')] \
@@ -75,7 +85,10 @@ async fn the_page_is_usable_by_keyboard_and_named_for_those_who_do_not_see_it() 
     assert_eq!(browser.run("return document.activeElement.id").await, "flow");
     press("p").await;
     browser.reads("paused").await;
-    assert_eq!(browser.run("return document.getElementById('pause').getAttribute('aria-pressed')").await, "true");
+    assert_eq!(
+        browser.run("return document.getElementById('pause').getAttribute('aria-pressed')").await,
+        "true"
+    );
     press("p").await;
     browser.reads("live").await;
     let nameless = "return [...document.querySelectorAll('section, [role=region], [role=img], button, a')].filter(e => \

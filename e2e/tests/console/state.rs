@@ -33,7 +33,10 @@ async fn a_webhook_that_does_not_answer_is_shown_while_somebody_waits_for_it() {
         }
     };
     let row = &state["underWay"][0];
-    assert_eq!((&row["host"], &row["path"], &row["calls"]), (&json!(webhook.host), &json!("/judge"), &json!(1)));
+    assert_eq!(
+        (&row["host"], &row["path"], &row["calls"]),
+        (&json!(webhook.host), &json!("/judge"), &json!(1))
+    );
     let requests = scene.state(&client, "requests").await;
     let waiting = requests["underWay"].as_array().unwrap().iter();
     let waiting = waiting.clone().find(|row| row["verb"] == "create");
@@ -45,9 +48,18 @@ async fn the_state_tells_of_caches_memory_and_the_store() {
     let scene = Scene::begin();
     let client = scene.server.client().await;
     let state = scene.state(&client, "").await;
-    for section in
-        ["server", "requests", "watchers", "flowControl", "failures", "caches", "webhooks", "store", "memory", "log"]
-    {
+    for section in [
+        "server",
+        "requests",
+        "watchers",
+        "flowControl",
+        "failures",
+        "caches",
+        "webhooks",
+        "store",
+        "memory",
+        "log",
+    ] {
         assert!(state[section].is_object(), "{section} in {state:#}");
         assert!(scene.state(&client, section).await.is_object());
     }
@@ -65,7 +77,8 @@ async fn the_state_tells_of_caches_memory_and_the_store() {
 async fn a_user_without_rights_sees_nothing() {
     let scene = Scene::begin();
     let kubectl = scene.nobody();
-    for path in ["/debug/console", "/debug/console/page.js", "/debug/console/state", "/debug/console/stream"] {
+    for path in ["/debug/console", "/debug/console/page.js", "/debug/console/state", "/debug/console/stream"]
+    {
         let said = kubectl.fails(&format!("get --raw {path}"));
         assert!(said.contains("forbidden"), "{path}: {said}");
     }
@@ -78,8 +91,10 @@ async fn a_role_is_enough_to_look() {
     let admin = scene.server.kubectl();
     admin.ok("create clusterrole looks --verb=get --non-resource-url=/debug/console,/debug/console/*");
     admin.ok("create clusterrolebinding looks --clusterrole=looks --user=nobody");
-    scene.until(&scene.server.client().await, "requests", |_| {
-        scene.nobody().run("get --raw /debug/console/state", "").status.success()
-    }).await;
+    scene
+        .until(&scene.server.client().await, "requests", |_| {
+            scene.nobody().run("get --raw /debug/console/state", "").status.success()
+        })
+        .await;
     assert!(scene.nobody().fails("get --raw /debug/pprof/").contains("forbidden"));
 }

@@ -172,7 +172,7 @@ pub(crate) async fn build(
     collectors.extend(of_plugins.chain(others.figures).chain([Arc::clone(&repairs) as _, of_egress(config)]));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
-    let awaits = awaits(delegator.clone(), (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
+    let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
     let cache_filled = awaits.filled();
     hooks.extend(awaits.hooks());
     Ok(Api {
@@ -202,11 +202,12 @@ fn of_egress(config: &Config) -> Arc<dyn Collector> {
 
 /// What is awaited at start: what authorizers and admission know, and what the others say of themselves.
 fn awaits(
-    delegator: Delegator,
+    delegator: &Delegator,
     (authorizers, admission): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
     custom: &Custom,
     (available, flow): (Awaited, &Flow),
 ) -> Awaits {
+    let delegator = delegator.clone();
     Awaits {
         cache: awaited(async move { delegator.ready().await }),
         authorizers: awaited(authorizers),

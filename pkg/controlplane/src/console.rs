@@ -118,7 +118,8 @@ fn calls(store: &StoreLooks) -> Value {
 fn memory(looks: &Looks, ledger: &Ledger, profiles: Option<&dyn Profiles>) -> Value {
     let census = looks.delegator.census();
     let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();
-    let budget = |name, budget: &Budget| json!({ "name": name, "bytes": budget.used(), "most": budget.limit() });
+    let budget =
+        |name, budget: &Budget| json!({ "name": name, "bytes": budget.used(), "most": budget.limit() });
     let (lists, lists_max) = looks.lists.bytes();
     let owners = json!([
         { "name": "objects in caches", "bytes": census.iter().map(|row| row.bytes).sum::<usize>() },

@@ -103,15 +103,20 @@ impl Console {
 /// The page, its parts, the state, each section of it by name, and the stream. None is listed.
 pub(crate) fn pages(console: &Arc<Console>) -> Pages {
     let [whole, part, live] = [(); 3].map(|()| Arc::clone(console));
-    let state = async move |context: Context, headers: HeaderMap| document(&whole.state(), &context, &headers);
-    let section = async move |Path(name): Path<String>, context: Context, headers: HeaderMap| {
-        match part.sections.iter().find(|section| section.name == name) {
-            Some(section) => document(&(section.look)(), &context, &headers),
-            None => respond::not_found(),
-        }
+    let state =
+        async move |context: Context, headers: HeaderMap| document(&whole.state(), &context, &headers);
+    let section = async move |Path(name): Path<String>, context: Context, headers: HeaderMap| match part
+        .sections
+        .iter()
+        .find(|section| section.name == name)
+    {
+        Some(section) => document(&(section.look)(), &context, &headers),
+        None => respond::not_found(),
     };
     Pages::default()
-        .unlisted("/debug/console", async || asset("text/html; charset=utf-8", include_str!("console/page.html")))
+        .unlisted("/debug/console", async || {
+            asset("text/html; charset=utf-8", include_str!("console/page.html"))
+        })
         .unlisted("/debug/console/page.css", async || {
             asset("text/css; charset=utf-8", include_str!("console/page.css"))
         })

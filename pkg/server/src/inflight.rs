@@ -118,11 +118,7 @@ mod tests {
         check("list", "", false);
         check("get", "status", false);
         assert!(!is_long_running(&RequestInfo { is_resource: false, ..info("get", "log") }));
-        let path = |path: &str| RequestInfo {
-            path: path.to_owned(),
-            is_resource: false,
-            ..info("get", "")
-        };
+        let path = |path: &str| RequestInfo { path: path.to_owned(), is_resource: false, ..info("get", "") };
         assert!(is_long_running(&path("/debug/pprof/profile")));
         assert!(is_long_running(&path("/debug/console/stream")));
         assert!(!is_long_running(&path("/debug/console/state")));

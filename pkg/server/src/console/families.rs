@@ -27,7 +27,9 @@ pub fn histograms(page: &str, family: &str, label: &str, rows_max: usize) -> Val
             ("_sum", _) => row.sum += value,
             ("_count", _) => row.count += value,
             ("_bucket", Some(bound)) => {
-                let Some(bound) = bound.parse().ok().filter(|bound: &f64| bound.is_finite()) else { continue };
+                let Some(bound) = bound.parse().ok().filter(|bound: &f64| bound.is_finite()) else {
+                    continue;
+                };
                 match row.below.iter_mut().find(|(known, _)| *known == bound) {
                     Some((_, below)) => *below += value,
                     None => row.below.push((bound, value)),
@@ -39,9 +41,7 @@ pub fn histograms(page: &str, family: &str, label: &str, rows_max: usize) -> Val
     let mut rows: Vec<_> = sums.into_iter().collect();
     rows.sort_by(|(_, one), (_, other)| other.count.total_cmp(&one.count));
     rows.truncate(rows_max);
-    let row = |(name, Sum { below, sum, count }): (&str, Sum)| {
-        json!({ "name": super::text(name), "count": count, "sum": sum, "buckets": below })
-    };
+    let row = |(name, Sum { below, sum, count }): (&str, Sum)| json!({ "name": super::text(name), "count": count, "sum": sum, "buckets": below });
     rows.into_iter().map(row).collect()
 }
 

@@ -132,7 +132,8 @@ impl Requests {
         all.sort_by_key(|entry| (entry.long_running, entry.received));
         let total = all.len();
         all.truncate(ROWS_MAX);
-        let rows: Vec<Value> = all.iter().map(|entry| entry.row(now.duration_since(entry.received))).collect();
+        let rows: Vec<Value> =
+            all.iter().map(|entry| entry.row(now.duration_since(entry.received))).collect();
         let slow: Vec<Value> = lock(&self.slow).iter().map(Done::row).collect();
         json!({ "total": total, "watches": watches, "underWay": rows, "slow": slow })
     }

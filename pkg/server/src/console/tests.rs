@@ -50,7 +50,9 @@ impl Setup {
 async fn who_has_no_right_to_it_sees_nothing_of_it() {
     let setup = setup();
     let paths = ["", "/page.js", "/state", "/state/requests", "/stream"];
-    for (path, headers) in paths.iter().flat_map(|path| [(path, &[][..]), (path, &["Authorization: Bearer ann"][..])]) {
+    for (path, headers) in
+        paths.iter().flat_map(|path| [(path, &[][..]), (path, &["Authorization: Bearer ann"][..])])
+    {
         let (code, _, body) = setup.get(&format!("/debug/console{path}"), headers).await;
         assert_eq!(code, 403, "{path}: {body}");
         assert!(!body.contains("underWay") && !body.contains("<html"), "{path}: {body}");
@@ -67,7 +69,10 @@ async fn the_page_is_whole_and_loads_nothing_from_elsewhere() {
     for part in ["console/page.css", "console/page.js"] {
         assert!(page.contains(&format!("\"{part}\"")), "{part} in {page}");
         let (code, _, text) = setup.get(&format!("/debug/{part}"), &[MASTER]).await;
-        assert!(code == 200 && !text.is_empty() && !text.contains("url(") && !text.contains("import"), "{part}");
+        assert!(
+            code == 200 && !text.is_empty() && !text.contains("url(") && !text.contains("import"),
+            "{part}"
+        );
     }
     assert_eq!(setup.get("/debug/console/nosuch", &[MASTER]).await.0, 404);
     assert_eq!(setup.get("/debug/console/state/nosuch", &[MASTER]).await.0, 404);
@@ -94,12 +99,16 @@ async fn a_request_is_on_the_list_while_it_is_under_way() {
         requests
     };
     let (_, during) = tokio::join!(waiting, look);
-    let row = |path: &str| during["underWay"].as_array().unwrap().iter().find(|row| row["path"] == path).cloned();
+    let row =
+        |path: &str| during["underWay"].as_array().unwrap().iter().find(|row| row["path"] == path).cloned();
     let row = row("/api/v1/wait").unwrap();
     assert_eq!((&row["user"], &row["stage"], &row["verb"]), (&json!("root"), &json!("work"), &json!("list")));
     let after = setup.section("requests").await;
     // The one that asks.
-    assert_eq!((&after["total"], &after["underWay"][0]["path"]), (&json!(1), &json!("/debug/console/state/requests")));
+    assert_eq!(
+        (&after["total"], &after["underWay"][0]["path"]),
+        (&json!(1), &json!("/debug/console/state/requests"))
+    );
 }
 
 #[tokio::test]

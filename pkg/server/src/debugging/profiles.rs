@@ -156,7 +156,9 @@ fn threads(context: &Context) -> Response {
     if !is_text(context) {
         return unknown();
     }
-    let mut text = "there are no goroutines; threads, their states, and their user and system time in 10 ms\n".to_owned();
+    let mut text =
+        "there are no goroutines; threads, their states, and their user and system time in 10 ms\n"
+            .to_owned();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     for stat in tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok()) {
         // ID (NAME) STATE …; user and system time are fields 14 and 15.
