@@ -1,6 +1,7 @@
 //! Log lines to standard error, in the forms that upstream's logs have (`--logging-format`).
 
 mod line;
+mod recent;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 pub(crate) use line::Format;
+pub(crate) use recent::Recent;
 
 /// Libraries that say more than anybody wants to know.
 const QUIET: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tokio_rustls", "tower"];
@@ -30,16 +32,23 @@ impl Verbosity {
     }
 }
 
+/// A log that was started.
+pub(crate) struct Log {
+    pub(crate) verbosity: Verbosity,
+    pub(crate) recent: Recent,
+}
+
 /// Starts logging in a format at a verbosity.
-pub(crate) fn start(format: Format, v: i64, clock: Arc<dyn Clock>) -> Verbosity {
+pub(crate) fn start(format: Format, v: i64, clock: Arc<dyn Clock>) -> Log {
+    let recent = Recent::new(Arc::clone(&clock));
     let (filter, handle) = reload::Layer::new(filter(v));
     let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false).event_format(line::Lines {
         format,
         clock,
         process: std::process::id(),
     });
-    tracing_subscriber::registry().with(filter).with(lines).init();
-    Verbosity(handle)
+    tracing_subscriber::registry().with(filter).with(lines).with(recent.clone()).init();
+    Log { verbosity: Verbosity(handle), recent }
 }
 
 fn filter(v: i64) -> Targets {

@@ -10,8 +10,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use flags::Flags;
-use logging::{Format, Verbosity};
+use logging::{Format, Log};
 use options::Options;
+use server::{Debugging, Section};
 
 /// Memory is given back soon after it was needed: a server that had to list everything once should
 /// not look for ever as if it still did.
@@ -36,8 +37,8 @@ fn main() -> ExitCode {
     }
     // A format that does not exist is refused with all else that is wrong with the flags.
     let format = Format::named(flags.text("logging-format")).unwrap_or(Format::Text);
-    let verbosity = logging::start(format, flags.int("v"), controlplane::run::system_env().clock);
-    match serve(&flags, verbosity) {
+    let log = logging::start(format, flags.int("v"), controlplane::run::system_env().clock);
+    match serve(&flags, log) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error, "command failed");
@@ -46,10 +47,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(flags: &Flags, verbosity: Verbosity) -> Result<(), String> {
+fn serve(flags: &Flags, log: Log) -> Result<(), String> {
     let mut options = Options::from_flags(flags)?;
     if flags.bool("profiling") {
-        options.config.chain.pages.set_verbosity = Some(Arc::new(move |v| verbosity.set(v.into())));
+        let (recent, set) = (log.recent, log.verbosity);
+        options.config.chain.pages.debugging = Some(Debugging {
+            set_verbosity: Arc::new(move |v| set.set(v.into())),
+            profiles: None,
+            sections: vec![Section { name: "log", look: Arc::new(move || recent.look()) }],
+        });
     }
     flags.warn_about_ignored();
     options.announce();

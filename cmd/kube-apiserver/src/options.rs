@@ -320,7 +320,7 @@ fn chain(flags: &Flags, gates: Gates, metrics: Selection) -> ChainOptions {
             statusz: gates.enabled(Gate::ComponentStatusz),
             cbor: gates.enabled(Gate::CBORServingAndStorage),
             // Who started the log says how it is set.
-            set_verbosity: None,
+            debugging: None,
             metrics,
         },
         ..ChainOptions::default()

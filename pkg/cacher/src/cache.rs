@@ -19,9 +19,9 @@ use arc_swap::ArcSwapOption;
 use storage::Revision;
 use tokio::time::Instant;
 
-use crate::core::{Position, Read, Selection, State, Taken, advance, rewind};
+use crate::core::{Mark, Position, Read, Selection, State, Taken, advance, rewind};
 use crate::memo::Budget;
-use crate::watch::{CachedWatch, Start};
+use crate::watch::{CachedWatch, Lag, Start};
 use crate::{Element, Error, Watch, WatchQuery, WatchStart};
 
 pub use crate::core::{Incoming, Limits, Snapshot};
@@ -279,9 +279,14 @@ impl Cache {
 
     /// What there is and what has happened so far.
     pub fn figures(&self) -> Figures {
-        let (length, capacity, watches) = lock(&self.state).sizes();
+        let sizes = lock(&self.state).sizes();
         let revision = self.snapshot().map_or(0, |snapshot| snapshot.revision());
-        self.counters.figures(length, capacity, watches, revision)
+        self.counters.figures(sizes, revision)
+    }
+
+    /// How far a watch is behind that has come to a mark.
+    pub(crate) fn lag(&self, mark: Mark, now: Instant) -> Lag {
+        lock(&self.state).lag(mark, now)
     }
 
     /// Gives up the oldest frames while room is scarce, but none of changes from `until` on.

@@ -19,7 +19,7 @@ use crate::{Element, Error, EventType, Predicate, Representation, Scope};
 pub(crate) use slab::Slab;
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::{Walk, advance, rewind};
-pub(crate) use state::{Position, Read, State, Taken};
+pub(crate) use state::{Mark, Position, Read, Sizes, State, Taken};
 use topics::Interest;
 
 /// A change of one key as it comes from storage.

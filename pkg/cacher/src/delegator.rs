@@ -154,6 +154,11 @@ impl Delegator {
         &self.inner.budget
     }
 
+    /// What encoded events may take.
+    pub fn frames(&self) -> &Arc<Budget> {
+        &self.inner.frames
+    }
+
     /// The resource with this prefix.
     pub fn resource(&self, prefix: &str) -> Option<Arc<Resource>> {
         self.inner.resources.load().get(prefix).cloned()

@@ -7,6 +7,7 @@
 //! forms for those who write elements out.
 
 pub mod cache;
+mod census;
 mod core;
 mod delegator;
 mod driver;
@@ -25,6 +26,7 @@ mod uncached;
 mod watch;
 
 pub use crate::core::Limits;
+pub use census::Census;
 pub use delegator::{Delegator, Difference, Error, Found, Freshness};
 pub use driver::Driver;
 pub use element::{Damage, Element, Header, HeaderBuilder, Ingest};
@@ -34,7 +36,7 @@ pub use memo::{Budget, Memo, Representation, Reserved};
 pub use options::Options;
 pub use predicate::{Field, FieldTerm, Predicate};
 pub use resource::{Resource, ResourceConfig, Scope};
-pub use watch::{Event, EventType, Watch, WatchQuery, WatchStart};
+pub use watch::{Event, EventType, Lag, Progress, Watch, WatchQuery, WatchStart};
 
 #[cfg(test)]
 mod tests;

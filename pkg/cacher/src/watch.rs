@@ -1,6 +1,7 @@
 //! What a watch asks for and what it delivers.
 
 mod cached;
+mod lag;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::memo::Representation;
 use crate::{Element, Error, Freshness, Predicate, Scope};
 
 pub(crate) use cached::{CachedWatch, Start};
+pub use lag::{Lag, Progress};
 
 /// What happened, as the client sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +147,14 @@ impl Watch {
         match &self.0 {
             Source::Cache(watch) => watch.is_current(),
             Source::Storage { initial, .. } => *initial == 0,
+        }
+    }
+
+    /// What tells others how far the watch is from now on; `None` for one that is not of a cache.
+    pub fn progress(&mut self) -> Option<Progress> {
+        match &mut self.0 {
+            Source::Cache(watch) => Some(watch.progress()),
+            Source::Storage { .. } => None,
         }
     }
 }

@@ -30,7 +30,7 @@ const FACTOR: f64 = 1.5;
 /// How much of a wait is added by chance, at most.
 const JITTER: f64 = 0.2;
 
-pub use figures::Figures;
+pub use figures::{Figures, UnderWay};
 use figures::Host;
 pub use hook::{Place, Services, Ways};
 
@@ -144,7 +144,9 @@ impl Webhook {
             .header(ACCEPT, "application/json, */*");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
         let request = request.body(body.clone()).map_err(|error| failed(error.to_string()))?;
+        let under_way = self.counted.as_ref().map(|host| host.begin(self.url.path(), began));
         let outcome = self.client.call(request, &self.limits).await;
+        drop(under_way);
         let code = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
         let took = began.elapsed();

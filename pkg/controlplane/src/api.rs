@@ -44,6 +44,7 @@ use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::collectors::{Counted, OfEgress};
 use crate::config::{Config, EtcdOverride};
+use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::{Common, ConversionFigures, CustomResources};
 use crate::flow_control::FlowControl;
@@ -86,6 +87,8 @@ pub struct Api {
     pub authorizer: Arc<dyn Authorizer>,
     /// Who is served when; `None` for plain limits.
     pub fairness: Option<Arc<Fairness>>,
+    /// What the console looks at.
+    pub looks: Looks,
     /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
 }
@@ -166,9 +169,8 @@ pub(crate) async fn build(
         watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };
-    let Duties { mut hooks, before_stop } =
-        bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
-            .map_err(RunError::Bootstrap)?;
+    let duties = bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks);
+    let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]).chain(replicas.hooks));
     let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
     let of_plugins = plugins.collectors.into_iter().chain(of_authorizers).chain(senders.collectors);
@@ -176,10 +178,11 @@ pub(crate) async fn build(
     collectors.extend([Arc::clone(&repairs) as _, of_egress(config)]);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
-    let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
+    let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
     let cache_filled = awaits.filled();
     hooks.extend(awaits.hooks());
     Ok(Api {
+        looks: Looks::new(delegator, &counted.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
         paths,
         hooks,
@@ -219,11 +222,12 @@ fn of_egress(config: &Config) -> Arc<dyn Collector> {
 
 /// What is awaited at start: what authorizers and admission know, and what the others say of themselves.
 fn awaits(
-    delegator: Delegator,
+    delegator: &Delegator,
     (authorizers, admission): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
     custom: &Custom,
     (available, flow): (Awaited, &Flow),
 ) -> Awaits {
+    let delegator = delegator.clone();
     Awaits {
         cache: awaited(async move { delegator.ready().await }),
         authorizers: awaited(authorizers),

@@ -16,6 +16,7 @@ mod bootstrap;
 mod bootstrap_secrets;
 mod collectors;
 pub mod config;
+mod console;
 mod custom_kinds;
 mod custom_resources;
 mod encryption_at_rest;

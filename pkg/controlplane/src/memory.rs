@@ -57,7 +57,7 @@ impl Budgets {
 }
 
 /// What the kernel counts as resident.
-struct Resident;
+pub(crate) struct Resident;
 
 impl Meter for Resident {
     fn bytes(&self) -> Option<u64> {

@@ -32,6 +32,7 @@ use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Se
 
 use crate::api::{self, Process};
 use crate::config::Config;
+use crate::console::{self, Looks};
 use crate::encryption_at_rest::EncryptionAtRest;
 use crate::memory;
 use crate::system::{SystemClock, heavy_pool};
@@ -148,7 +149,7 @@ pub(crate) async fn start_under(
         auditor: auditor.clone(),
         fairness: api.fairness,
     };
-    let chain = Chain::new(services, chain_options(&config, &ends.lifecycle, &memory), env);
+    let chain = Chain::new(services, options(&config, &ends.lifecycle, &memory, (&api.looks, &store)), env);
     let (address, trust) = (front.address, front.credentials.trust.clone());
     tracing::info!(%address, "serving securely");
     let serving = serve(front, &config, Arc::clone(&chain), ends.clone());
@@ -177,10 +178,20 @@ pub(crate) async fn start_under(
     })
 }
 
-/// How requests go, which ends with the server's life and under the bound on its memory.
-fn chain_options(config: &Config, lifecycle: &Lifecycle, memory: &server::memory::Ledger) -> ChainOptions {
+/// How requests go, which ends with the server's life and under the bound on its memory, and what the console shows.
+fn options(
+    config: &Config,
+    lifecycle: &Lifecycle,
+    memory: &server::memory::Ledger,
+    (looks, store): (&Looks, &Store),
+) -> ChainOptions {
     let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());
-    ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() }
+    let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
+    if let Some(debugging) = &mut options.pages.debugging {
+        let profiles = debugging.profiles.clone();
+        debugging.sections.extend(console::sections(looks, store.looks(), memory, profiles));
+    }
+    options
 }
 
 /// What ends while a server goes down.

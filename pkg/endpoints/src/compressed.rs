@@ -66,6 +66,12 @@ pub(crate) struct Wanted {
 }
 
 impl CompressedLists {
+    /// What the remembered lists take, and what they may take, in bytes.
+    pub fn bytes(&self) -> (usize, usize) {
+        let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (lists.bytes, lists.bytes_max)
+    }
+
     /// Remembers up to so many bytes.
     pub fn new(bytes_max: usize) -> Self {
         let lists = Lists { bytes_max, bytes: 0, asked: 0, lists: HashMap::new() };

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use authorization::Authorized;
-pub use registry::generic::Extent;
+pub use registry::generic::{Extent, Lag, Progress};
 
 /// A body's failure; the connection is cut.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -56,7 +56,7 @@ impl FlowControl {
         FlowControl { clock, lingering, kinds, served: ArcSwap::from_pointee(served), plan }
     }
 
-    fn plan(&self) -> MutexGuard<'_, (Configuration, Plan)> {
+    pub(crate) fn plan(&self) -> MutexGuard<'_, (Configuration, Plan)> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

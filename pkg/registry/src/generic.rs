@@ -47,7 +47,7 @@ pub use admit::{Admit, AdmitAll, Edits};
 use older::Older;
 
 pub use allocate::{Allocator, Claim};
-pub use cacher::{Event, EventType, Extent};
+pub use cacher::{Event, EventType, Extent, Lag, Progress};
 pub use convert::Convert;
 pub use create::CreateRequest;
 pub use delete::{DeleteOutcome, DeleteRequest};

@@ -28,11 +28,12 @@ use apimachinery::status::Status;
 use apimachinery::trace::{Span, Step};
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
-use endpoints::dispatch::{Body, Dispatch, Initialized, Request, Response};
+use endpoints::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
 use endpoints::heavy::HeavyPool;
 
 use crate::audit::{Auditor, Recording, until_closed};
 use crate::connection::{ActiveRequest, Peer};
+use crate::console::{Requests, Stage, Tracked};
 use crate::env::Env;
 use crate::flow::{self, Classified, Fair, Fairness};
 use crate::health::Health;
@@ -126,6 +127,8 @@ pub struct Chain {
     traces: Option<Traces>,
     auditor: Option<Arc<Auditor>>,
     seats: Arc<Seats>,
+    /// All requests, for the console; `None` without one.
+    requests: Option<Arc<Requests>>,
     /// Requests that have an end of their own.
     under_way: TaskTracker,
     /// Writes, which go on when their client hangs up.
@@ -146,6 +149,15 @@ pub(crate) struct Held {
     _under_way: UnderWay,
     /// Boxed: most answers are made at once.
     pub(crate) lease: Option<Box<Lease>>,
+    tracked: Option<Tracked>,
+}
+
+impl Held {
+    /// Some of the body was sent.
+    pub(crate) fn add_bytes(&mut self, bytes: usize) {
+        self.answered.add_bytes(bytes);
+        self.tracked.as_ref().inspect(|tracked| tracked.sent(bytes));
+    }
 }
 
 /// What a request brings along. Boxed: every step would hold a copy of its own.
@@ -157,6 +169,7 @@ struct Incoming<'r> {
     recording: Option<&'r Recording>,
     received: Instant,
     classified: &'r Classified,
+    tracked: Option<&'r Tracked>,
 }
 
 impl Chain {
@@ -170,7 +183,8 @@ impl Chain {
             None => Seats::MaxInFlight(Inflight::new(options.inflight)),
         };
         let seats = Arc::new(seats);
-        let pages = routes::pages(&services, &seats, &options.pages, &env);
+        let requests = options.pages.debugging.as_ref().map(|_| Requests::new(Arc::clone(&env.clock)));
+        let pages = routes::pages(&services, (&seats, requests.as_ref()), &options, &env);
         let Services { authenticator, authorizer, dispatch, heavy, metrics, traces, auditor, .. } = services;
         let (under_way, writes) = (TaskTracker::new(), TaskTracker::new());
         Arc::new(Chain {
@@ -184,6 +198,7 @@ impl Chain {
             traces,
             auditor,
             seats,
+            requests,
             under_way,
             writes,
             options,
@@ -218,6 +233,8 @@ impl Chain {
             Some(under_way) => under_way,
             None => return turned_away(peer, answered, active),
         };
+        let mut tracked =
+            self.requests.as_ref().map(|requests| requests.enter(&context, received, long_running));
         let recording = self.recording(&context, &uri, long_running);
         let classified = Classified::new();
         let outcome = match flaw {
@@ -231,17 +248,14 @@ impl Chain {
             None => {
                 let (context, recording, classified) =
                     (Arc::clone(&context), recording.as_deref(), &classified);
-                let incoming = Incoming { parts, body, context, peer, recording, received, classified };
+                let tracked = tracked.as_ref();
+                let incoming =
+                    Incoming { parts, body, context, peer, recording, received, classified, tracked };
                 self.bounded(Box::new(incoming)).await
             }
         };
         let (mut response, grant) = outcome.unwrap_or_else(|refusal| {
-            let saves = matches!(refusal, Refusal::TooMany { .. } | Refusal::TooLate(_));
-            let response = self.refuse(refusal, recording.as_deref(), error_headers);
-            if saves {
-                answered.terminated(response.status());
-            }
-            (response, Grant::default())
+            (self.give_up(refusal, recording.as_deref(), error_headers, &answered), Grant::default())
         });
         let answering = received.elapsed();
         recording.as_ref().inspect(|recording| recording.answered(&response, answering));
@@ -258,6 +272,8 @@ impl Chain {
         let (streamed, until) = (response.body().size_hint().exact().is_none(), received + timeout_max);
         let waited = grant.seat.waited();
         let initialized = response.extensions_mut().remove::<Initialized>();
+        let progress = response.extensions_mut().remove::<Progress>();
+        tracked.iter_mut().for_each(|tracked| tracked.answered(code, progress.clone()));
         let lease = if streamed { grant.lend(initialized, until).map(Box::new) } else { None };
         let until = (streamed && !long_running).then(|| Box::pin(sleep_until(until)));
         let held = Held {
@@ -266,8 +282,25 @@ impl Chain {
             _active: active,
             _under_way: under_way,
             lease,
+            tracked,
         };
         response.map(|body| ResponseBody::new(body, until, held))
+    }
+
+    /// The answer to a request that was not dispatched, which may be that the server saves itself.
+    fn give_up(
+        &self,
+        refusal: Refusal,
+        recording: Option<&Recording>,
+        headers: ErrorHeaders,
+        answered: &Answered,
+    ) -> Response {
+        let saves = matches!(refusal, Refusal::TooMany { .. } | Refusal::TooLate(_));
+        let response = self.refuse(refusal, recording, headers);
+        if saves {
+            answered.terminated(response.status());
+        }
+        response
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
@@ -320,7 +353,8 @@ impl Chain {
         incoming: Box<Incoming<'_>>,
         sender: Authenticated,
     ) -> Result<(Response, Grant), Refusal> {
-        let Incoming { mut parts, body, context, recording, received, classified, .. } = *incoming;
+        let Incoming { mut parts, body, context, recording, received, classified, tracked, .. } = *incoming;
+        tracked.inspect(|tracked| tracked.sent_by(&sender.user().name));
         let info = &context.info;
         let authorizer = self.authorizer.as_ref();
         let Metrics { impersonations, filters, authorizations, .. } = &*self.metrics;
@@ -334,16 +368,19 @@ impl Chain {
         if matches!(actor, Actor::Other { .. }) {
             Span::took(Step::Impersonation, impersonated - began);
         }
+        tracked.inspect(|tracked| tracked.reaches(Stage::Queue));
         let seat = self.seats.seat(&context, actor.user(), received, classified).await;
         let seat = seat.map_err(|retry_after| Refusal::TooMany { retry_after })?;
         let seated = filters.passed(self.seats.filter(), impersonated);
         Span::took(Step::Queue, seat.waited());
+        tracked.inspect(|tracked| tracked.reaches(Stage::Authorization));
         let authorized = authorize(authorizer, actor.into_user(), info).await;
         let took = filters.passed(Filter::Authorization, seated) - seated;
         Span::took(Step::Authorization, took);
         authorizations.count(&authorized, took);
         recording.inspect(|_| note_decision(&context.notes, &authorized));
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
+        tracked.inspect(|tracked| tracked.reaches(Stage::Work));
         if info.is_resource || is_of_api(&info.path) {
             recording.inspect(|recording| recording.want_object(&parts));
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);

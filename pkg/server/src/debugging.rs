@@ -1,19 +1,20 @@
 //! `/debug`: how much is logged, and profiles (apiserver `server/routes/{flags,profiling}.go`).
-//!
-//! Upstream's profiles are those of the Go runtime: of goroutines, its heap, its scheduler. There is nothing
-//! here that they could be taken of, so the index is served, says so, and every profile is unknown.
+
+mod profiles;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http_body_util::{BodyExt, Limited};
 
 use apimachinery::go_quote::Quoted;
 use endpoints::dispatch::Response;
 
+use crate::console::Section;
 use crate::pages::Pages;
 use crate::respond;
+pub use profiles::{Profile, Profiles};
 
 /// Sets how much is logged, as the flag `-v` does.
 pub type SetVerbosity = Arc<dyn Fn(i32) + Send + Sync>;
@@ -21,32 +22,38 @@ pub type SetVerbosity = Arc<dyn Fn(i32) + Send + Sync>;
 /// How long the body of a change may be, in bytes: a number fits, and nobody fills the memory.
 const BODY_BYTES_MAX: usize = 64;
 
-const GO_PPROF: HeaderName = HeaderName::from_static("x-go-pprof");
-
 const FLAGS: &str = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\n\
                      flags:<br>\n<table>\n<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n\
                      </html>\n";
-const PROFILES: &str = "<html>\n<head>\n<title>/debug/pprof/</title>\n</head>\n<body>\n/debug/pprof/<br>\n\
-                        <p>This server is no Go program: it has none of the profiles that pprof reads. Look \
-                        at it with perf, and at /metrics.</p>\n</body>\n</html>\n";
+/// What `/debug` is made of.
+#[derive(Clone)]
+pub struct Debugging {
+    /// Sets how much is logged.
+    pub set_verbosity: SetVerbosity,
+    /// What takes profiles, if something does.
+    pub profiles: Option<Arc<dyn Profiles>>,
+    /// What others have for the console.
+    pub sections: Vec<Section>,
+}
+
+impl Debugging {
+    /// With nothing but what the server knows itself.
+    pub fn new(set_verbosity: SetVerbosity) -> Self {
+        Debugging { set_verbosity, profiles: None, sections: Vec::new() }
+    }
+}
 
 /// The pages of `--profiling`, none of them listed.
-pub(crate) fn pages(set_verbosity: SetVerbosity) -> Pages {
+pub(crate) fn pages(debugging: &Debugging) -> Pages {
+    let set_verbosity = Arc::clone(&debugging.set_verbosity);
     let flags = async || html(FLAGS);
-    let unknown = async || {
-        let mut response = respond::text(404, "Unknown profile\n");
-        response.headers_mut().insert(GO_PPROF, HeaderValue::from_static("1"));
-        response
-    };
     let verbosity = async move |request: axum::extract::Request| verbosity(request, &set_verbosity).await;
     Pages::default()
         .unlisted("/debug/flags", flags)
         .unlisted("/debug/flags/", flags)
         .unlisted("/debug/flags/{*flag}", flags)
         .unlisted("/debug/flags/v", verbosity)
-        .unlisted("/debug/pprof", async || moved("/debug/pprof/"))
-        .unlisted("/debug/pprof/", async || html(PROFILES))
-        .unlisted("/debug/pprof/{*profile}", unknown)
+        .and(profiles::pages(debugging.profiles.as_ref()))
 }
 
 /// PUT of a number sets how much is logged.
@@ -77,16 +84,10 @@ fn plain(code: u16, text: impl Into<String>) -> Response {
     response
 }
 
-fn html(text: &'static str) -> Response {
-    let mut response = respond::response(200, HeaderValue::from_static("text/html; charset=utf-8"), text);
+fn html(text: &str) -> Response {
+    let body = Bytes::copy_from_slice(text.as_bytes());
+    let mut response = respond::response(200, HeaderValue::from_static("text/html; charset=utf-8"), body);
     response.headers_mut().insert(respond::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
-}
-
-fn moved(location: &'static str) -> Response {
-    let body = format!("<a href=\"{location}\">Found</a>.\n\n");
-    let mut response = respond::response(302, HeaderValue::from_static("text/html; charset=utf-8"), body);
-    response.headers_mut().insert(LOCATION, HeaderValue::from_static(location));
     response
 }
 
@@ -103,7 +104,7 @@ mod tests {
     async fn check(line: &str, body: &'static str, code: u16, text: &str) -> i32 {
         let level = Arc::new(AtomicI32::new(-1));
         let set = Arc::clone(&level);
-        let pages = pages(Arc::new(move |v| set.store(v, SeqCst))).complete();
+        let pages = pages(&Debugging::new(Arc::new(move |v| set.store(v, SeqCst)))).complete();
         let (method, path) = line.split_once(' ').unwrap();
         let info = RequestInfo { path: path.to_owned(), ..RequestInfo::default() };
         let context = Arc::new(RequestContext { info, ..RequestContext::default() });
@@ -126,10 +127,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_is_an_index_of_profiles_and_no_profile() {
+    async fn profiles_that_nobody_takes_are_unknown() {
         check("GET /debug/pprof", "", 302, "<a href=\"/debug/pprof/\">Found</a>.\n\n").await;
-        check("GET /debug/pprof/", "", 200, PROFILES).await;
+        check("GET /debug/pprof/symbol", "", 200, "num_symbols: 0\n").await;
         check("GET /debug/pprof/heap", "", 404, "Unknown profile\n").await;
+        check("GET /debug/pprof/cmdline", "", 404, "Unknown profile\n").await;
         check("GET /debug", "", 404, "404 page not found\n").await;
     }
 }

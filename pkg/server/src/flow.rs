@@ -14,7 +14,7 @@ use std::task::ready;
 use std::time::Duration;
 
 use flowcontrol::{
-    Asked, Class, Configuration, Digest, FlowControl, Monotonic, Request, Target, Watermarks, Work,
+    Asked, Class, Configuration, Digest, FlowControl, LevelState, Monotonic, Request, Target, Watermarks, Work,
 };
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
@@ -68,6 +68,11 @@ impl Fairness {
     /// Takes over another configuration: see [`FlowControl::configure`].
     pub fn configure(&self, configuration: Configuration) {
         self.control.configure(configuration);
+    }
+
+    /// All levels by name, each with `queues_max` queues at most.
+    pub(crate) fn levels(&self, queues_max: usize) -> Vec<LevelState> {
+        self.control.levels(queues_max)
     }
 
     /// Lends seats from level to level every ten seconds, and frees those of requests that keep theirs for a while

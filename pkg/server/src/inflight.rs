@@ -65,12 +65,14 @@ pub(crate) fn is_mutating(info: &RequestInfo) -> bool {
     !matches!(info.verb.as_str(), "get" | "list" | "watch")
 }
 
-/// Whether a request may stay open beyond any deadline: watches, proxying, and the subresources that
-/// stream.
+/// Whether a request may stay open beyond any deadline: watches, proxying, the subresources that
+/// stream, profiles, and the console's stream.
 pub(crate) fn is_long_running(info: &RequestInfo) -> bool {
     const SUBRESOURCES: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
     matches!(info.verb.as_str(), "watch" | "proxy")
         || info.is_resource && SUBRESOURCES.contains(&info.subresource.as_str())
+        || !info.is_resource
+            && (info.path.starts_with("/debug/pprof/") || info.path == "/debug/console/stream")
 }
 
 #[cfg(test)]
@@ -116,5 +118,9 @@ mod tests {
         check("list", "", false);
         check("get", "status", false);
         assert!(!is_long_running(&RequestInfo { is_resource: false, ..info("get", "log") }));
+        let path = |path: &str| RequestInfo { path: path.to_owned(), is_resource: false, ..info("get", "") };
+        assert!(is_long_running(&path("/debug/pprof/profile")));
+        assert!(is_long_running(&path("/debug/console/stream")));
+        assert!(!is_long_running(&path("/debug/console/state")));
     }
 }

@@ -174,6 +174,14 @@ impl Ledger {
         self.0.as_ref().map(|shared| shared.limit)
     }
 
+    /// The limit, what the process had when it was last read, what requests have reserved on top, all in bytes, and how
+    /// many requests were refused; `None` without a limit.
+    pub fn figures(&self) -> Option<[u64; 4]> {
+        let Shared { limit, taken, reserved, refused, .. } = &**self.0.as_ref()?;
+        let refused = refused.iter().map(|count| count.load(Relaxed)).sum();
+        Some([*limit, taken.load(Relaxed), reserved.load(Relaxed), refused])
+    }
+
     /// Reads the meter, for ever.
     pub async fn keep_reading(&self) {
         let Some(shared) = &self.0 else { return std::future::pending().await };

@@ -19,7 +19,7 @@ use flowcontrol::{ByKind, Watermarks};
 
 use crate::process;
 
-pub(crate) use answered::Answered;
+pub(crate) use answered::{Answered, SLOW};
 use authentications::Authentications;
 use authorizations::Authorizations;
 pub(crate) use filters::{Filter, Filters};

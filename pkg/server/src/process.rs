@@ -63,6 +63,11 @@ pub(crate) fn write(out: &mut String, start_time_seconds: i64) {
     }
 }
 
+/// User and system CPU time that was spent so far, in seconds; `None` where that cannot be read.
+pub(crate) fn cpu_seconds_so_far() -> Option<f64> {
+    cpu_seconds(&fs::read_to_string("/proc/self/stat").ok()?)
+}
+
 /// utime + stime: fields 14 and 15, counted behind the command in parentheses, which is field 2.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;

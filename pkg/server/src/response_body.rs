@@ -48,7 +48,7 @@ impl http_body::Body for ResponseBody {
         match frame {
             Ok(Poll::Ready(frame)) => {
                 let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-                this.held.answered.add_bytes(data.map_or(0, Bytes::len));
+                this.held.add_bytes(data.map_or(0, Bytes::len));
                 if let (Some(recording), Some(data)) = (&this.held.recording, data) {
                     recording.sent(data);
                     // Whoever has the whole answer finds the request in the log.

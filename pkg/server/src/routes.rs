@@ -12,8 +12,9 @@ use apimachinery::status::Status;
 use endpoints::dispatch::Response;
 use endpoints::header::texts;
 
-use crate::chain::Services;
-use crate::debugging::{self, SetVerbosity};
+use crate::chain::{ChainOptions, Services};
+use crate::console::{self, Console, Requests, Sources};
+use crate::debugging::{self, Debugging};
 use crate::env::Env;
 use crate::flow;
 use crate::metrics::{Metrics, Selection};
@@ -31,16 +32,16 @@ pub struct PageOptions {
     pub statusz: bool,
     /// Whether both speak CBOR (`CBORServingAndStorage`).
     pub cbor: bool,
-    /// What sets how much is logged; none without `/debug` (`--profiling`).
-    pub set_verbosity: Option<SetVerbosity>,
+    /// What `/debug` is made of; none without it (`--profiling`).
+    pub debugging: Option<Debugging>,
     /// What of the metrics is shown.
     pub metrics: Selection,
 }
 
 impl std::fmt::Debug for PageOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PageOptions { flags, statusz, cbor, set_verbosity, metrics } = self;
-        let (flagz, debug) = (flags.is_some(), set_verbosity.is_some());
+        let PageOptions { flags, statusz, cbor, debugging, metrics } = self;
+        let (flagz, debug) = (flags.is_some(), debugging.is_some());
         f.debug_struct("PageOptions")
             .field("flagz", &flagz)
             .field("statusz", statusz)
@@ -67,7 +68,13 @@ const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
 
 /// Every page of a server. The one at `/` lists the others, and the paths of the API.
-pub(crate) fn pages(services: &Services, seats: &Arc<Seats>, options: &PageOptions, env: &Env) -> Pages {
+pub(crate) fn pages(
+    services: &Services,
+    (seats, requests): (&Arc<Seats>, Option<&Arc<Requests>>),
+    chain: &ChainOptions,
+    env: &Env,
+) -> Pages {
+    let options = &chain.pages;
     let Services { health, metrics, api_paths, fairness, .. } = services;
     let mut pages = Pages::default().and(health.pages());
     let selection = Arc::new(options.metrics.clone());
@@ -84,8 +91,11 @@ pub(crate) fn pages(services: &Services, seats: &Arc<Seats>, options: &PageOptio
         metrics.write_start_time(&mut page);
         page_of_metrics(selection.apply(page), &headers)
     });
-    if let Some(set_verbosity) = &options.set_verbosity {
-        pages = pages.and(debugging::pages(Arc::clone(set_verbosity)));
+    if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
+        let (fairness, leaving) = (fairness.as_ref(), chain.leaving.clone());
+        let sources = Sources { requests, metrics, seats, fairness, leaving };
+        let console = Console::new(sources, &debugging.sections, env);
+        pages = pages.and(debugging::pages(debugging)).and(console::pages(&console));
     }
     if let Some(fairness) = fairness {
         pages = pages.and(flow::pages(fairness));

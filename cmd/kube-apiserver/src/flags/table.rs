@@ -121,7 +121,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Features", "contention-profiling", Bool, "bool", "false", Ignored("there are no profiles of Go's runtime")),
     flag("Features", "debug-socket-path", Text, "string", "", Ignored("there are no profiles of Go's runtime, and the log is set at /debug/flags/v")),
     flag("Features", "enable-priority-and-fairness", Bool, "bool", "true", Honoured("Share the seats that the two limits on requests make together among priority levels and flows, and let requests wait in queues. Without it, whatever exceeds a limit is turned away.")),
-    flag("Features", "profiling", Bool, "bool", "true", Honoured("Whether /debug is served. It sets how much is logged; profiles of a Go program it has none.")),
+    flag("Features", "profiling", Bool, "bool", "true", Honoured("Whether /debug is served: the console, and how much is logged. Profiles of a Go program there are none.")),
     flag("Authentication", "anonymous-auth", Bool, "bool", "true", Honoured("Whether requests without credentials are served, as system:anonymous.")),
     flag("Authentication", "api-audiences", List, "stringSlice", "[]", Honoured("Names of this API; a token has to be meant for one of them. The issuers of tokens by default.")),
     flag("Authentication", "authentication-config", Text, "string", "", Honoured("A file that describes issuers of JSON Web Tokens and who may be anonymous. Read again when it changes; not together with --oidc-*.")),

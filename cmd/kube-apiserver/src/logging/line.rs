@@ -71,13 +71,13 @@ where
 
 /// What an event says.
 #[derive(Default)]
-struct Said {
+pub(super) struct Said {
     message: String,
     values: Vec<(&'static str, Value)>,
 }
 
 impl Said {
-    fn text(&self, of: &Metadata<'_>, now: UnixTime, process: u32) -> String {
+    pub(super) fn text(&self, of: &Metadata<'_>, now: UnixTime, process: u32) -> String {
         let severity = match *of.level() {
             Level::ERROR => 'E',
             Level::WARN => 'W',

@@ -2,6 +2,7 @@
 
 use storage::Revision;
 
+use crate::core::Sizes;
 use crate::metrics::Counter;
 
 /// What has happened so far.
@@ -28,6 +29,10 @@ pub struct Figures {
     pub log_length: usize,
     /// Changes for which the log has room without growing.
     pub log_capacity: usize,
+    /// The position that the next change will get; it counts up by one.
+    pub log_end: u64,
+    /// What superseded objects the log keeps, in bytes.
+    pub log_bytes: usize,
     /// Watches under way.
     pub watches: usize,
     /// The revision of the last change, or of the list before it; 0 while not ready.
@@ -38,9 +43,7 @@ impl Counters {
     /// With the figures that are not counted here.
     pub(crate) fn figures(
         &self,
-        log_length: usize,
-        log_capacity: usize,
-        watches: usize,
+        Sizes { log_length, log_capacity, log_end, log_bytes, watches }: Sizes,
         revision: Revision,
     ) -> Figures {
         Figures {
@@ -49,6 +52,8 @@ impl Counters {
             terminated: self.terminated.get(),
             log_length,
             log_capacity,
+            log_end,
+            log_bytes,
             watches,
             revision,
         }

@@ -93,6 +93,17 @@ impl Log {
         self.entries.get(at).map(|entry| &entry.change)
     }
 
+    /// When the change at a position came in, if it is kept.
+    pub(crate) fn time_of(&self, position: u64) -> Option<Instant> {
+        let at = usize::try_from(position.checked_sub(self.first)?).ok()?;
+        self.entries.get(at).map(|entry| entry.at)
+    }
+
+    /// What the superseded objects take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The position of the first change after a revision.
     pub(crate) fn after(&self, revision: Revision) -> u64 {
         self.first + self.entries.partition_point(|entry| entry.change.revision <= revision) as u64

@@ -11,6 +11,7 @@ use super::log::Log;
 use super::topics::{Layout, Seat, Topics};
 use super::{Change, Interest, Limits, Selection};
 use crate::Error;
+use crate::watch::Lag;
 
 /// How many changes a watch takes at once.
 const TAKEN_MAX: usize = 32;
@@ -26,6 +27,35 @@ pub(crate) struct Position {
     next: u64,
     /// `None` while the watch is so far behind that it does not wait for anything.
     seat: Option<Seat>,
+}
+
+/// How far a watch had come when it read last, for others to look at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    next: u64,
+    seat: Option<Seat>,
+}
+
+impl Position {
+    /// See [`Mark`].
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { next: self.next, seat: self.seat }
+    }
+}
+
+/// How large the log of a resource is, and how many read it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Changes that are kept.
+    pub(crate) log_length: usize,
+    /// Changes for which there is room.
+    pub(crate) log_capacity: usize,
+    /// The position that the next change will get.
+    pub(crate) log_end: u64,
+    /// What superseded objects take, in bytes.
+    pub(crate) log_bytes: usize,
+    /// Watches.
+    pub(crate) watches: usize,
 }
 
 /// What a read of the log gives.
@@ -314,10 +344,29 @@ impl State {
         interests.into_iter().flatten().map(|interest| self.topics.seats(interest)).sum()
     }
 
-    /// How many changes are kept, for how many there is room, and how many watches there are.
-    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
-        let (length, capacity) = self.log.size();
-        (length, capacity, self.watches)
+    /// How large it is.
+    pub(crate) fn sizes(&self) -> Sizes {
+        let (log_length, log_capacity) = self.log.size();
+        let (log_end, log_bytes) = (self.log.end(), self.log.bytes());
+        Sizes { log_length, log_capacity, log_end, log_bytes, watches: self.watches }
+    }
+
+    /// How far a watch is behind that has come to a mark: the changes that concern it, or while it has no seat all
+    /// that follow.
+    pub(crate) fn lag(&self, mark: Mark, now: Instant) -> Lag {
+        if self.log.is_former(mark.next) {
+            return Lag::default();
+        }
+        let topic = mark.seat.and_then(Seat::topic);
+        let queued = topic.and_then(|topic| {
+            let mut queue = self.topics.queue(topic, mark.next)?;
+            let first = queue.next();
+            Some((first.map_or(0, |_| 1 + queue.count() as u64), first))
+        });
+        let all = self.log.end().saturating_sub(mark.next);
+        let (changes, first) = queued.unwrap_or((all, (all > 0).then_some(mark.next)));
+        let since = first.and_then(|first| self.log.time_of(first.max(self.log.first())));
+        Lag { changes, age: since.map(|since| now.saturating_duration_since(since)) }
     }
 }
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 use storage::Revision;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Event, EventType};
+use super::lag::Reached;
+use super::{Event, EventType, Progress};
 use crate::Error;
 use crate::cache::Cache;
 use crate::core::{Position, Read, Selection, Snapshot, Taken, Walk};
@@ -38,6 +39,8 @@ pub(crate) struct CachedWatch {
     cache: Arc<Cache>,
     selection: Selection,
     position: Position,
+    /// Where others see how far it has come, if any look.
+    reached: Option<Arc<Reached>>,
     /// Changes up to this revision are not shown: the client has them, or does not want them.
     after: Revision,
     initial: Option<Box<Initial>>,
@@ -71,6 +74,7 @@ impl CachedWatch {
             cache,
             selection,
             position,
+            reached: None,
             after: 0,
             initial: None,
             taken: Taken::new().into_iter(),
@@ -100,6 +104,13 @@ impl CachedWatch {
             }
         }
         Ok(self)
+    }
+
+    /// See [`super::Watch::progress`].
+    pub(crate) fn progress(&mut self) -> Progress {
+        let progress = Progress::new(Arc::clone(&self.cache), self.position.mark());
+        self.reached = Some(progress.reached());
+        progress
     }
 
     /// Whether the initial state has been delivered.
@@ -197,6 +208,7 @@ impl CachedWatch {
         let mut taken = Taken::new();
         let read = self.cache.read(&self.selection, &mut self.position, cx.waker(), &mut taken);
         self.taken = taken.into_iter();
+        self.reached.as_ref().inspect(|reached| reached.set(self.position.mark()));
         read
     }
 

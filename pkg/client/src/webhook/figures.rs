@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use apimachinery::histogram::Histogram;
 use apimachinery::metrics_page::{Family, Stability};
+use slab::Slab;
+use tokio::time::Instant;
 
 const REQUESTS: Family = Family::counter(
     Stability::Alpha,
@@ -93,9 +95,52 @@ pub(super) struct Host {
     seconds: Histogram<12>,
     sent: Histogram<11>,
     received: Histogram<11>,
+    under_way: Mutex<Slab<Begun>>,
+}
+
+/// A call that has no answer yet.
+#[derive(Debug)]
+struct Begun {
+    path: Box<str>,
+    at: Instant,
+}
+
+/// The calls of a host that have no answer yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Where they go: host and port.
+    pub host: String,
+    /// How many they are.
+    pub calls: usize,
+    /// The path of the oldest one.
+    pub path: String,
+    /// How long the oldest one has been under way.
+    pub age: Duration,
+}
+
+/// A call that is under way until this is dropped.
+pub(super) struct Calling<'h> {
+    host: &'h Host,
+    key: usize,
+}
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        self.host.begun().try_remove(self.key);
+    }
 }
 
 impl Host {
+    fn begun(&self) -> MutexGuard<'_, Slab<Begun>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call of this path begins.
+    pub(super) fn begin(&self, path: &str, at: Instant) -> Calling<'_> {
+        let key = self.begun().insert(Begun { path: path.into(), at });
+        Calling { host: self, key }
+    }
+
     /// Counts a call with a body of so many bytes, and its answer's code and bytes, if there was one.
     pub(super) fn called(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
         let observe = |lengths: &Histogram<11>, bytes: usize| {
@@ -128,6 +173,18 @@ impl Figures {
         room.then(|| Arc::clone(hosts.entry(authority.to_owned()).or_default()))
     }
 
+    /// The hosts with calls that have no answer yet at `now`.
+    pub fn under_way(&self, now: Instant) -> Vec<UnderWay> {
+        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let row = |(host, figures): (String, Arc<Host>)| {
+            let begun = figures.begun();
+            let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.at)?;
+            let (path, age) = (oldest.path.to_string(), now.saturating_duration_since(oldest.at));
+            Some(UnderWay { host, calls: begun.len(), path, age })
+        };
+        hosts.into_iter().filter_map(row).collect()
+    }
+
     /// Appends the families.
     pub fn write(&self, out: &mut String) {
         let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -157,6 +214,24 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_is_under_way_until_it_is_over() {
+        let figures = Figures::default();
+        let host = figures.host("a.b.svc:443").unwrap_or_default();
+        let began = Instant::now();
+        let first = host.begin("/judge", began);
+        let second = host.begin("/other", began + Duration::from_secs(1));
+        let age = Duration::from_secs(9);
+        let row = |calls, path: &str, age| {
+            vec![UnderWay { host: "a.b.svc:443".to_owned(), calls, path: path.to_owned(), age }]
+        };
+        assert_eq!(figures.under_way(began + age), row(2, "/judge", age));
+        drop(first);
+        assert_eq!(figures.under_way(began + age), row(1, "/other", Duration::from_secs(8)));
+        drop(second);
+        assert!(figures.under_way(began + age).is_empty());
+    }
 
     #[test]
     fn calls_are_counted_by_host_and_end() {

@@ -20,6 +20,7 @@ pub(super) use self::timed::StoreTimes;
 use self::timed::Timed;
 use super::RunError;
 use crate::config::{EtcdConfig, StorageConfig};
+use crate::console::StoreLooks;
 
 /// How long a connection to etcd may take where a proxy is on the way, which makes a second one.
 const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -63,6 +64,17 @@ impl Store {
             }
             StorageConfig::Etcd(config) => Store::etcd(config, traced, dialer.as_ref()).await,
         }
+    }
+
+    /// What the console looks at. A store of this process has no calls that wait for somebody else.
+    pub(super) fn looks(&self) -> StoreLooks {
+        let (times, waiting) = (Arc::clone(&self.times), Arc::clone(&self.times));
+        let name = match *self.size {
+            _ if self.embedded.is_some() => "embedded",
+            Size::Unknown => "memory",
+            _ => "etcd",
+        };
+        StoreLooks { name, times, waiting: Arc::new(move || waiting.waiting()) }
     }
 
     fn of(storage: Arc<dyn Storage>, size: Size, embedded: Option<Arc<Embedded>>) -> Self {

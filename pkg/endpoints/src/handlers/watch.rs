@@ -32,7 +32,8 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let registry = &call.api.registry;
     let encoder =
         Encoder::new(call.route.endpoint.row.clone(), call.representation, call.reply()?.table, registry);
-    let events = registry.watch(&call.target(), &options, deadline).await?;
+    let mut events = registry.watch(&call.target(), &options, deadline).await?;
+    let progress = events.progress();
     let counters = call.api.watch_metrics.of(call.main());
     let mut head = http::Response::new(()).into_parts().0;
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
@@ -41,6 +42,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let listing = Listing { scope: Scope::of(call.info, call.name()), begun, spans };
     let body = WatchBody::new(events, encoder, call.api.watch_drain.turn(), counters, listing);
     head.extensions.insert(body.initialized());
+    progress.map(|progress| head.extensions.insert(progress));
     Ok(http::Response::from_parts(head, body.boxed_unsync()))
 }
 

@@ -243,3 +243,19 @@ impl std::task::Wake for Unpark {
         self.0.unpark();
     }
 }
+
+#[test]
+fn a_level_tells_how_it_is_with_its_longest_queues() {
+    let (flow, _clock) = one_level(1, queuing(4, 1, 10));
+    let ann = class(&flow, "ann");
+    let _seat = seated(flow.ask(&ann, request(Work::ONE)));
+    let _waiting = [(); 2].map(|()| waits(flow.ask(&ann, request(Work::ONE))));
+    let levels = flow.levels(1);
+    let only = levels.iter().find(|level| level.name == "only").unwrap();
+    assert_eq!((only.seats, only.seats_in_use, only.executing, only.waiting), (1, 1, 1, 2));
+    assert_eq!((only.dispatched, only.rejected, only.exempt, only.quiescing), (1, 0, false, false));
+    let queues: Vec<_> = only.queues.iter().map(|queue| (queue.waiting, queue.executing)).collect();
+    assert_eq!(queues, [(2, 1)]);
+    assert!(levels.iter().any(|level| level.name == "exempt" && level.exempt && level.queues.is_empty()));
+    assert!(flow.levels(0).iter().all(|level| level.queues.is_empty()));
+}

@@ -7,6 +7,7 @@ use super::entries::{Entry, State};
 use super::load::Meters;
 use super::{After, QueueSet};
 use crate::level::Request;
+use crate::look::QueueState;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
 
@@ -76,6 +77,22 @@ impl QueueSet {
             rejected: load.rejected,
             cancelled: load.cancelled,
         }
+    }
+
+    /// The longest queues in which somebody waits, `max` at most.
+    pub(crate) fn waiting_queues(&self, max: usize) -> Vec<QueueState> {
+        let waiting = self.queues.used().filter(|queue| queue.length > 0);
+        let mut queues: Vec<_> = waiting
+            .map(|queue| QueueState {
+                index: queue.index,
+                waiting: queue.length,
+                executing: queue.executing,
+                seats_waiting: queue.seats_waiting,
+            })
+            .collect();
+        queues.sort_unstable_by_key(|queue| (std::cmp::Reverse(queue.waiting), queue.index));
+        queues.truncate(max);
+        queues
     }
 
     /// The queues by index.

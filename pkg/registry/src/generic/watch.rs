@@ -10,7 +10,7 @@ use api::options::ListOptions;
 use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
-use cacher::{Event, Freshness, Predicate, Watch, WatchQuery, WatchStart};
+use cacher::{Event, Freshness, Predicate, Progress, Watch, WatchQuery, WatchStart};
 use futures::{Stream, StreamExt};
 use tokio::time::Instant;
 
@@ -118,6 +118,15 @@ impl Registry {
 }
 
 impl WatchEvents {
+    /// What tells others how far the watch is; `None` for one that no cache feeds, and one that is over.
+    pub fn progress(&mut self) -> Option<Progress> {
+        match &mut self.state {
+            State::Running(events) => events.progress(),
+            State::Converted(events) => events.progress(),
+            State::Failed(_) | State::Over => None,
+        }
+    }
+
     /// Whether the state that the watch begins with was delivered, or none was asked for.
     pub fn is_current(&self) -> bool {
         match &self.state {

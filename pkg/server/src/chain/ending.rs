@@ -39,7 +39,8 @@ pub(super) fn turned_away(peer: &Peer, answered: Answered, active: ActiveRequest
     let mut response = respond::shutting_down();
     peer.send_away(response.headers_mut());
     let answered = answered.with(response.status(), Duration::ZERO, Duration::ZERO);
-    let held = Held { recording: None, answered, _active: active, _under_way: None, lease: None };
+    let held =
+        Held { recording: None, answered, _active: active, _under_way: None, lease: None, tracked: None };
     response.map(|body| ResponseBody::new(body, None, held))
 }
 

@@ -154,8 +154,8 @@ async fn an_old_path_without_a_resource_cannot_be_read() {
 #[tokio::test]
 async fn pages_that_were_not_asked_for_are_not_there() {
     let flags = Some([("v".to_owned(), "0".to_owned())].into());
-    let set_verbosity: Option<crate::SetVerbosity> = Some(Arc::new(|_| {}));
-    let pages = PageOptions { flags, statusz: true, set_verbosity, ..PageOptions::default() };
+    let debugging = Some(crate::Debugging::new(Arc::new(|_| {})));
+    let pages = PageOptions { flags, statusz: true, debugging, ..PageOptions::default() };
     let all = setup_with(&[Mode::AlwaysAllow], ChainOptions { pages, ..ChainOptions::default() });
     for path in ["/flagz", "/statusz", "/debug/flags"] {
         assert_eq!(all.send("GET", path, &[]).await.0, 200, "{path}");

@@ -13,7 +13,7 @@ use super::Metrics;
 use super::requests::{Directive, Labels};
 
 /// A request that took longer has a line in the log, as upstream's traces have.
-const SLOW: Duration = Duration::from_millis(500);
+pub(crate) const SLOW: Duration = Duration::from_millis(500);
 
 /// A request, counted when its answer is through or its client stops listening. One whose client
 /// left before there was an answer is not counted.

@@ -147,7 +147,7 @@ fn every_watch_sees_what_happened_and_nothing_else() {
                 world.watchers.swap_remove(0);
             }
         }
-        assert_eq!((world.fixture.state.sizes().2, world.fixture.state.topics()), (0, 0));
+        assert_eq!((world.fixture.state.sizes().watches, world.fixture.state.topics()), (0, 0));
         overruns += world.overruns;
     }
     assert!(overruns > 50, "the histories are too tame: {overruns} overruns");

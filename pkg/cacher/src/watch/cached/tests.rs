@@ -8,7 +8,7 @@ use futures::{FutureExt, StreamExt};
 use super::*;
 use crate::cache::{CacheConfig, Incoming, Limits};
 use crate::core::testing::*;
-use crate::{Freshness, Watch, WatchQuery, WatchStart};
+use crate::{Freshness, Lag, Scope, Watch, WatchQuery, WatchStart};
 
 const PODS: &str = "/r/pods/";
 const STATE: WatchStart = WatchStart::State(Freshness::NotOlderThan(0));
@@ -255,4 +255,29 @@ async fn watches_share_the_frame_of_a_change_but_not_of_the_state() {
         }
     }
     assert_eq!((shared, encoded), ([false, false, true].repeat(2), 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lag_of_a_watch_counts_what_concerns_it_and_since_when() {
+    let check = async |scope: &str, changes: u64, seconds: u64| {
+        let fixture = Fixture::new(Limits::default());
+        let scope = Scope { prefix: scope.to_owned(), exact: false };
+        let query = WatchQuery { scope: scope.clone(), ..Fixture::query(WatchStart::After(0), false, 3600) };
+        let mut watch = fixture.cache.watch(query).unwrap();
+        let progress = watch.progress().unwrap();
+        assert_eq!(progress.lag(), Lag::default());
+        fixture.apply(put("/r/pods/a/1", 12, "n1 y"));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        fixture.apply(put("/r/pods/b/1", 13, "n1 x"));
+        tokio::time::advance(Duration::from_secs(3)).await;
+        let age = Some(Duration::from_secs(seconds));
+        assert_eq!(progress.lag(), Lag { changes, age }, "{scope:?}");
+        assert_eq!(ready(&mut watch).len() as u64, changes);
+        assert_eq!(progress.lag(), Lag::default(), "{scope:?}");
+        fixture.cache.reset(None, Instant::now());
+        assert_eq!(progress.lag(), Lag::default(), "{scope:?}");
+    };
+    check(PODS, 2, 5).await;
+    check("/r/pods/a/", 1, 5).await;
+    check("/r/pods/b/", 1, 3).await;
 }

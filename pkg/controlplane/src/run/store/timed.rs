@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use apimachinery::histogram::Histogram;
@@ -12,6 +12,7 @@ use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
 use bytes::Bytes;
 use server::metrics::Collector;
+use slab::Slab;
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
@@ -72,6 +73,20 @@ pub(in super::super) struct StoreTimes {
     /// Where resources are kept, below the prefix of all keys.
     directories: HashMap<&'static str, Labels>,
     calls: RwLock<BTreeMap<Labels, Arc<[Calls; OPERATIONS.len()]>>>,
+    /// Calls that have not ended: what they do, and since when.
+    under_way: Mutex<Slab<(usize, Instant)>>,
+}
+
+/// A call of the store until this is dropped.
+struct Calling<'t> {
+    times: &'t StoreTimes,
+    key: usize,
+}
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        self.times.under_way().try_remove(self.key);
+    }
 }
 
 impl Default for StoreTimes {
@@ -83,7 +98,8 @@ impl Default for StoreTimes {
             let group = stored.group_version.split_once('/').map_or("", |(group, _)| group);
             (group == row.group).then(|| (stored.prefix, (row.group.to_owned(), row.plural.to_owned())))
         });
-        StoreTimes { directories: directories.collect(), calls: RwLock::default() }
+        let (calls, under_way) = (RwLock::default(), Mutex::default());
+        StoreTimes { directories: directories.collect(), calls, under_way }
     }
 }
 
@@ -98,6 +114,27 @@ impl StoreTimes {
             let (group, plural) = key.get(..second?)?.split_once('/')?;
             group.contains('.').then(|| (group.to_owned(), plural.to_owned()))
         })
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, Slab<(usize, Instant)>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call begins.
+    fn begin(&self, operation: usize, at: Instant) -> Calling<'_> {
+        let key = self.under_way().insert((operation, at));
+        Calling { times: self, key }
+    }
+
+    /// The operations with calls under way: how many, and since when the oldest.
+    pub(in super::super) fn waiting(&self) -> Vec<(&'static str, usize, Instant)> {
+        let under_way = self.under_way();
+        let row = |(number, name): (usize, &'static str)| {
+            let calls = under_way.iter().filter(|(_, (operation, _))| *operation == number);
+            let oldest = calls.clone().map(|(_, (_, at))| *at).min()?;
+            Some((name, calls.count(), oldest))
+        };
+        OPERATIONS.into_iter().enumerate().filter_map(row).collect()
     }
 
     fn of(&self, key: &str) -> Option<Arc<[Calls; OPERATIONS.len()]>> {
@@ -189,7 +226,9 @@ impl Timed {
         call: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let began = Instant::now();
+        let under_way = self.times.begin(operation, began);
         let answer = call.await;
+        drop(under_way);
         let took = began.elapsed();
         Span::took(Step::Storage, took);
         if let Some(key) = key.strip_prefix(&self.prefix) {
@@ -326,6 +365,19 @@ mod tests {
         assert!(page.contains(failed), "{page}");
         assert_eq!(page.matches("etcd_request_errors_total{").count(), 1, "{page}");
         Ok(())
+    }
+
+    #[test]
+    fn a_call_is_under_way_until_it_ends() {
+        let times = StoreTimes::default();
+        let began = Instant::now();
+        let first = times.begin(LIST, began);
+        let second = times.begin(LIST, began + Duration::from_secs(1));
+        assert_eq!(times.waiting(), [("list", 2, began)]);
+        drop(first);
+        assert_eq!(times.waiting(), [("list", 1, began + Duration::from_secs(1))]);
+        drop(second);
+        assert!(times.waiting().is_empty());
     }
 
     #[test]

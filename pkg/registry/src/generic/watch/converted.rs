@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use apimachinery::gvk::GroupResource;
-use cacher::{Element, Event, EventType, Predicate, Watch};
+use cacher::{Element, Event, EventType, Predicate, Progress, Watch};
 use futures::Stream;
 use futures::stream::{self, BoxStream, StreamExt};
 
@@ -21,6 +21,7 @@ pub(super) struct Converted {
     events: BoxStream<'static, WatchEvent>,
     stage: Arc<Stage>,
     current: bool,
+    progress: Option<Progress>,
 }
 
 /// How far a watch is that is converted.
@@ -44,6 +45,7 @@ impl Converted {
         let stage = Arc::<Stage>::default();
         let (taking, asking) = (Arc::clone(&stage), Arc::clone(&stage));
         let mut events = events;
+        let progress = events.progress();
         let taken = stream::poll_fn(move |cx| {
             let next = events.poll_next_unpin(cx);
             taking.taken.store(events.is_current(), Relaxed);
@@ -58,7 +60,12 @@ impl Converted {
                 converted
             }
         });
-        Converted { events: converted.flatten().boxed(), stage, current: false }
+        Converted { events: converted.flatten().boxed(), stage, current: false, progress }
+    }
+
+    /// What tells others how far the watch of the cache is.
+    pub(super) fn progress(&self) -> Option<Progress> {
+        self.progress.clone()
     }
 
     /// Whether the initial state was delivered.

@@ -1,0 +1,82 @@
+//! The last warnings and errors, for the console: who looks at it may not have the log at hand.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use apimachinery::clock::Clock;
+use serde_json::{Value, json};
+use server::ROWS_MAX;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+use super::line::Said;
+
+/// How long a line is at most, in bytes.
+const LINE_BYTES_MAX: usize = 1024;
+
+/// A line and when it was written, in seconds since 1970.
+type Line = (i64, String);
+
+/// The last lines. Clones are the same ones.
+#[derive(Clone)]
+pub(crate) struct Recent {
+    lines: Arc<Mutex<VecDeque<Line>>>,
+    clock: Arc<dyn Clock>,
+    process: u32,
+}
+
+impl Recent {
+    /// None yet.
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Recent { lines: Arc::default(), clock, process: std::process::id() }
+    }
+
+    /// The lines as the console shows them, the last one first.
+    pub(crate) fn look(&self) -> Value {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = lines.iter().map(|(at, line)| json!({ "at": at, "line": line }));
+        json!({ "rows": rows.collect::<Vec<_>>() })
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Recent {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() > Level::WARN {
+            return;
+        }
+        let mut said = Said::default();
+        event.record(&mut said);
+        let now = self.clock.now();
+        let mut line = said.text(event.metadata(), now, self.process);
+        line.truncate(line.floor_char_boundary(LINE_BYTES_MAX));
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_front((now.seconds, line));
+        lines.truncate(ROWS_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apimachinery::clock::TestClock;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[test]
+    fn warnings_and_errors_are_kept_the_last_ones_first_and_cut() {
+        let recent = Recent::new(Arc::new(TestClock::default()));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(recent.clone()), || {
+            tracing::info!("not this");
+            for number in 0..ROWS_MAX + 1 {
+                tracing::warn!(number, "this");
+            }
+            tracing::error!(text = "ä".repeat(2048), "long");
+        });
+        let rows = recent.look()["rows"].as_array().cloned().unwrap_or_default();
+        assert_eq!(rows.len(), ROWS_MAX);
+        let line = |at: usize| rows[at]["line"].as_str().unwrap_or_default().to_owned();
+        assert!(line(0).contains("\"long\"") && line(0).len() <= LINE_BYTES_MAX, "{}", line(0));
+        assert!(line(1).ends_with("\"this\" number=50"), "{}", line(1));
+    }
+}

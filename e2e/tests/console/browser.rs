@@ -1,0 +1,158 @@
+//! A real browser: Chromium without a window, told what to do by its driver (W3C WebDriver).
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use e2e::{process, tools};
+
+use crate::incident::PATIENCE;
+
+/// A browser with one window.
+pub(crate) struct Browser {
+    client: Client<HttpConnector, Full<Bytes>>,
+    driver: Child,
+    session: String,
+    _profile: TempDir,
+}
+
+/// A program of this name on `PATH`.
+fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file())
+}
+
+impl Browser {
+    /// Opens a window; `None`, said loudly, where there is no Chromium.
+    pub(crate) async fn open(width: u32, height: u32) -> Option<Self> {
+        let (Some(chromium), Some(driver)) = (installed("chromium"), installed("chromedriver")) else {
+            eprintln!("SKIPPED: no chromium and chromedriver on PATH: NOTHING about the page was tested");
+            return None;
+        };
+        let (port, profile) = (tools::free_port(), TempDir::new().unwrap());
+        let driver = Command::new(driver)
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut browser = Browser {
+            client: Client::builder(TokioExecutor::new()).build_http(),
+            driver,
+            session: format!("http://127.0.0.1:{port}"),
+            _profile: profile,
+        };
+        browser
+            .until("the driver is ready", async |browser| {
+                browser.try_send(Method::GET, "/status", None).await.filter(|status| status["ready"] == true)
+            })
+            .await;
+        let arguments = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+            "--disable-dev-shm-usage",
+        ];
+        let mut arguments: Vec<String> = arguments.map(str::to_owned).into();
+        arguments.push(format!("--user-data-dir={}", browser._profile.path().display()));
+        arguments.push(format!("--window-size={width},{height}"));
+        let options = json!({ "binary": chromium, "args": arguments });
+        let wanted = json!({ "capabilities": { "alwaysMatch": { "goog:chromeOptions": options } } });
+        let session = browser.send(Method::POST, "/session", Some(wanted)).await;
+        browser.session = format!("{}/session/{}", browser.session, session["sessionId"].as_str().unwrap());
+        Some(browser)
+    }
+
+    /// Goes to a page.
+    pub(crate) async fn go(&self, url: &str) {
+        self.send(Method::POST, "/url", Some(json!({ "url": url }))).await;
+    }
+
+    /// What a script returns.
+    pub(crate) async fn run(&self, script: &str) -> Value {
+        self.send(Method::POST, "/execute/sync", Some(json!({ "script": script, "args": [] }))).await
+    }
+
+    /// What a person reads on the page.
+    pub(crate) async fn text(&self) -> String {
+        self.run("return document.body.innerText").await.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until the page says something; for how long that took.
+    pub(crate) async fn reads(&self, wanted: &str) -> Duration {
+        let began = Instant::now();
+        self.until(wanted, async |browser| browser.text().await.contains(wanted).then_some(())).await;
+        began.elapsed()
+    }
+
+    /// Sends a command of Chromium's own protocol.
+    pub(crate) async fn command(&self, command: &str, parameters: Value) {
+        let body = json!({ "cmd": command, "params": parameters });
+        self.send(Method::POST, "/goog/cdp/execute", Some(body)).await;
+    }
+
+    /// Keeps a picture of the page, if `CONSOLE_PICTURES` names a directory.
+    pub(crate) async fn picture(&self, name: &str) {
+        let Some(dir) = std::env::var_os("CONSOLE_PICTURES") else { return };
+        let picture = self.send(Method::GET, "/screenshot", None).await;
+        let picture = STANDARD.decode(picture.as_str().unwrap()).unwrap();
+        std::fs::write(PathBuf::from(dir).join(format!("{name}.png")), picture).unwrap();
+    }
+
+    async fn until<T>(&self, what: &str, look: impl AsyncFn(&Self) -> Option<T>) -> T {
+        let began = Instant::now();
+        loop {
+            if let Some(found) = look(self).await {
+                return found;
+            }
+            assert!(began.elapsed() < PATIENCE, "never: {what}\n{}", self.page_or_nothing().await);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn page_or_nothing(&self) -> String {
+        let body = json!({ "script": "return document.body.innerText", "args": [] });
+        self.try_send(Method::POST, "/execute/sync", Some(body)).await.unwrap_or_default().to_string()
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> Value {
+        let said =
+            self.try_send(method, path, body).await.unwrap_or_else(|| panic!("{path}: the driver is gone"));
+        assert!(said["error"].is_null(), "{path}: {said:#}");
+        said
+    }
+
+    async fn try_send(&self, method: Method, path: &str, body: Option<Value>) -> Option<Value> {
+        let body = body.map_or_else(String::new, |body| body.to_string());
+        let request = Request::builder().method(method).uri(format!("{}{path}", self.session));
+        let request = request.header("content-type", "application/json").body(Full::from(body)).ok()?;
+        let answer = self.client.request(request).await.ok()?;
+        let body = answer.into_body().collect().await.ok()?.to_bytes();
+        Some(serde_json::from_slice::<Value>(&body).ok()?["value"].take())
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Told to end, the driver ends its browser; killed, it would leave it behind.
+        process::signal(self.driver.id(), "TERM");
+        let _ = self.driver.wait();
+    }
+}

@@ -1,0 +1,147 @@
+//! What goes wrong in these tests: a client that watches and does not read, a webhook that does not answer, and a user
+//! who may do nothing.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use e2e::process::Lines;
+use e2e::{Kubectl, Server};
+use http::Request;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Waits for what happens in the end, in tests whose result does not depend on how long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// How large each version of the object is that is changed all the time, in bytes.
+const LARGE: usize = 800 << 10;
+/// Changes after which a client that does not read must be behind, however much connections hold.
+const CHANGES_MAX: usize = 64;
+const NOBODY_TOKEN: &str = "nobody-token";
+
+/// A server with a user who may do nothing.
+pub(crate) struct Scene {
+    pub(crate) server: Server,
+    dir: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn begin() -> Self {
+        let dir = TempDir::new().unwrap();
+        let tokens = dir.path().join("tokens.csv");
+        std::fs::write(&tokens, format!("{NOBODY_TOKEN},nobody,2\n")).unwrap();
+        let tokens = format!("--token-auth-file={}", tokens.display());
+        let server = Server::start_flagged(&["--authorization-mode=RBAC", &tokens]);
+        // A watcher that does not read, a webhook that does not answer.
+        server.allow_log("webhook");
+        Scene { server, dir }
+    }
+
+    /// `kubectl` of the user who may do nothing.
+    pub(crate) fn nobody(&self) -> Kubectl {
+        let path: PathBuf = self.dir.path().join("nobody.kubeconfig");
+        let server = format!("https://127.0.0.1:{}", self.server.port());
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
+            "users": [{"name": "u", "user": {"token": NOBODY_TOKEN}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        });
+        std::fs::write(&path, config.to_string()).unwrap();
+        Kubectl::new(&path, self.dir.path())
+    }
+
+    /// A section of the state, or all of it with an empty name.
+    pub(crate) async fn state(&self, client: &Client, section: &str) -> Value {
+        let path = format!("/debug/console/state{}{section}", if section.is_empty() { "" } else { "/" });
+        let (code, body) = get(client, &path).await;
+        assert_eq!(code, 200, "{path}");
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// Waits until a section of the state is as wanted.
+    pub(crate) async fn until(
+        &self,
+        client: &Client,
+        section: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let began = Instant::now();
+        loop {
+            let state = self.state(client, section).await;
+            if wanted(&state) {
+                return state;
+            }
+            assert!(began.elapsed() < PATIENCE, "{section} stays {state:#}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// A watch whose client does not read, once it is behind.
+    pub(crate) async fn slow_watcher(&self, client: &Client) -> http::Response<Body> {
+        let reader = self.server.client().await;
+        let watch =
+            Request::get("/api/v1/namespaces/default/configmaps?watch=1").body(Body::empty()).unwrap();
+        let watch = reader.send(watch).await.unwrap();
+        assert_eq!(watch.status(), 200);
+        let path = "/api/v1/namespaces/default/configmaps";
+        let map = |n: usize| {
+            let data = format!("{n}{}", "x".repeat(LARGE));
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}, "data": {"k": data}})
+        };
+        let send = async |request: http::request::Builder, body: Value| {
+            let request = request.header("content-type", "application/json");
+            let answer =
+                client.send(request.body(Body::from(body.to_string().into_bytes())).unwrap()).await.unwrap();
+            assert!(answer.status().is_success(), "{}", answer.status());
+        };
+        send(Request::post(path), map(0)).await;
+        for n in 1..CHANGES_MAX {
+            send(Request::put(format!("{path}/large")), map(n)).await;
+            if self.state(client, "watchers").await["rows"][0]["behind"].as_u64() > Some(0) {
+                return watch;
+            }
+        }
+        panic!("a client that does not read is never behind");
+    }
+}
+
+/// A webhook that accepts connections and says nothing, asked about config maps named `judged`.
+pub(crate) struct StuckWebhook {
+    pub(crate) host: String,
+    _listener: TcpListener,
+}
+
+impl StuckWebhook {
+    pub(crate) fn configure(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let configuration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "stuck"},
+            "webhooks": [{
+                "name": "stuck.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                "failurePolicy": "Ignore", "timeoutSeconds": 30,
+                "clientConfig": {"url": format!("https://{host}/judge")},
+                "matchConditions": [{"name": "named", "expression": "object.metadata.name == 'judged'"}],
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+            }],
+        });
+        server.kubectl().ok_with("create -f -", &configuration.to_string());
+        StuckWebhook { host, _listener: listener }
+    }
+
+    /// Somebody who waits for it, as long as this lives. It takes servers a moment to see a configuration.
+    pub(crate) fn ask(&self, server: &Server) -> Lines {
+        server.kubectl().start("create configmap judged --dry-run=server")
+    }
+}
+
+/// Code and body of an answer.
+pub(crate) async fn get(client: &Client, path: &str) -> (u16, Vec<u8>) {
+    let answer = client.send(Request::get(path).body(Body::empty()).unwrap()).await.unwrap();
+    let code = answer.status().as_u16();
+    (code, answer.into_body().collect_bytes().await.unwrap().to_vec())
+}

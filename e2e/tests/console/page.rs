@@ -1,0 +1,111 @@
+//! Claims about the page, in a real browser, through `kubectl proxy` as an operator would use it.
+
+use std::time::Duration;
+
+use e2e::Kubectl;
+use e2e::process::Lines;
+use serde_json::json;
+
+use crate::browser::Browser;
+use crate::incident::{PATIENCE, Scene, StuckWebhook};
+
+/// `kubectl proxy`, and where the console is behind it.
+fn proxy(kubectl: &Kubectl) -> (Lines, String) {
+    let proxy = kubectl.start("proxy --port=0");
+    let said = proxy.find(PATIENCE, |line| line.starts_with("Starting to serve on ")).unwrap();
+    let url = format!("http://{}/debug/console", said.trim_start_matches("Starting to serve on ").trim());
+    (proxy, url)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_shows_a_slow_watcher_and_a_stuck_webhook() {
+    let Some(browser) = Browser::open(1280, 1400).await else { return };
+    let scene = Scene::begin();
+    let client = scene.server.client().await;
+    let (_proxy, url) = proxy(&scene.server.kubectl());
+    browser.go(&url).await;
+    browser.reads("live").await;
+    browser.reads("Nothing: no queue").await;
+    browser.picture("quiet").await;
+
+    let _watch = scene.slow_watcher(&client).await;
+    let slow = browser.reads("Slow watcher: ").await;
+    let text = browser.text().await;
+    assert!(text.contains("/api/v1/namespaces/default/configmaps"), "{text}");
+
+    let webhook = StuckWebhook::configure(&scene.server);
+    let stuck_since = tokio::time::Instant::now();
+    let mut asking = webhook.ask(&scene.server);
+    while scene.state(&client, "webhooks").await["underWay"] == json!([]) {
+        assert!(stuck_since.elapsed() < PATIENCE, "nobody asks the webhook");
+        if asking.ended(Duration::from_millis(20)).is_some() {
+            asking = webhook.ask(&scene.server);
+        }
+    }
+    let stuck = browser.reads(&format!("{}/judge has not answered for", webhook.host)).await;
+    eprintln!("shown after: slow watcher {slow:?}, stuck webhook {stuck:?}");
+    browser.picture("incident").await;
+
+    browser
+        .command(
+            "Emulation.setEmulatedMedia",
+            json!({
+                "features": [{ "name": "prefers-color-scheme", "value": "dark" }],
+            }),
+        )
+        .await;
+    browser.picture("incident-dark").await;
+    browser
+        .command(
+            "Emulation.setDeviceMetricsOverride",
+            json!({
+                "width": 390, "height": 1600, "deviceScaleFactor": 2, "mobile": true,
+            }),
+        )
+        .await;
+    browser.reads("Slow watcher: ").await;
+    browser.picture("phone-dark").await;
+    let beyond = "return [...document.querySelectorAll('main *')] \
+                  .filter(e => e.getBoundingClientRect().right > window.innerWidth + 1).map(e => e.outerHTML)";
+    assert_eq!(browser.run(beyond).await, json!([]), "something is wider than a phone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_is_usable_by_keyboard_and_named_for_those_who_do_not_see_it() {
+    let Some(browser) = Browser::open(1000, 900).await else { return };
+    let scene = Scene::begin();
+    let (_proxy, url) = proxy(&scene.server.kubectl());
+    browser.go(&url).await;
+    browser.reads("live").await;
+    let press = async |key: &str| {
+        let script = format!("document.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}' }}))");
+        browser.run(&script).await;
+    };
+    press("3").await;
+    assert_eq!(browser.run("return document.activeElement.id").await, "flow");
+    press("p").await;
+    browser.reads("paused").await;
+    assert_eq!(
+        browser.run("return document.getElementById('pause').getAttribute('aria-pressed')").await,
+        "true"
+    );
+    press("p").await;
+    browser.reads("live").await;
+    let nameless = "return [...document.querySelectorAll('section, [role=region], [role=img], button, a')].filter(e => \
+                    !(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || e.textContent.trim())).length";
+    assert_eq!(browser.run(nameless).await, 0);
+    let loaded = "return performance.getEntriesByType('resource').map(e => new URL(e.name).origin) \
+                  .filter(origin => origin !== location.origin).length";
+    assert_eq!(browser.run(loaded).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_user_without_rights_is_a_refusal() {
+    let Some(browser) = Browser::open(800, 600).await else { return };
+    let scene = Scene::begin();
+    let (_proxy, url) = proxy(&scene.nobody());
+    browser.go(&url).await;
+    browser.reads("cannot get path").await;
+    let text = browser.text().await;
+    assert!(text.contains("Forbidden") && !text.contains("Requests a second"), "{text}");
+}

@@ -1,0 +1,100 @@
+//! Claims about the state as JSON.
+
+use serde_json::json;
+
+use crate::incident::{Scene, StuckWebhook, get};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_that_does_not_read_is_shown_with_its_lag() {
+    let scene = Scene::begin();
+    let client = scene.server.client().await;
+    let _watch = scene.slow_watcher(&client).await;
+    let state = scene.state(&client, "watchers").await;
+    let row = &state["rows"][0];
+    assert_eq!(row["path"], "/api/v1/namespaces/default/configmaps", "{state:#}");
+    assert!(row["behindSeconds"].as_f64() > Some(0.0), "{state:#}");
+    assert!(state["total"].as_u64() > Some(0) && state["behind"] == 1, "{state:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_does_not_answer_is_shown_while_somebody_waits_for_it() {
+    let scene = Scene::begin();
+    let client = scene.server.client().await;
+    let webhook = StuckWebhook::configure(&scene.server);
+    let mut asking = webhook.ask(&scene.server);
+    let state = loop {
+        let state = scene.state(&client, "webhooks").await;
+        if state["underWay"] != json!([]) {
+            break state;
+        }
+        // The configuration was not seen yet, and nobody was asked.
+        if asking.ended(std::time::Duration::from_millis(50)).is_some() {
+            asking = webhook.ask(&scene.server);
+        }
+    };
+    let row = &state["underWay"][0];
+    assert_eq!(
+        (&row["host"], &row["path"], &row["calls"]),
+        (&json!(webhook.host), &json!("/judge"), &json!(1))
+    );
+    let requests = scene.state(&client, "requests").await;
+    let waiting = requests["underWay"].as_array().unwrap().iter();
+    let waiting = waiting.clone().find(|row| row["verb"] == "create");
+    assert!(waiting.is_some_and(|row| row["stage"] == "work"), "{requests:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_state_tells_of_caches_memory_and_the_store() {
+    let scene = Scene::begin();
+    let client = scene.server.client().await;
+    let state = scene.state(&client, "").await;
+    for section in [
+        "server",
+        "requests",
+        "watchers",
+        "flowControl",
+        "failures",
+        "caches",
+        "webhooks",
+        "store",
+        "memory",
+        "log",
+    ] {
+        assert!(state[section].is_object(), "{section} in {state:#}");
+        assert!(scene.state(&client, section).await.is_object());
+    }
+    let rows = state["caches"]["rows"].as_array().unwrap();
+    let roles = rows.iter().find(|row| row["resource"] == "clusterroles").unwrap();
+    assert!(roles["objects"].as_u64() > Some(50) && roles["bytes"].as_u64() > Some(10_000), "{roles:#}");
+    assert!(roles["logEnd"].as_u64() >= roles["logFirst"].as_u64(), "{roles:#}");
+    let levels = state["flowControl"]["levels"].as_array().unwrap();
+    assert!(levels.iter().any(|level| level["name"] == "exempt" && level["dispatched"].as_u64() > Some(0)));
+    assert!(state["memory"]["residentBytes"].as_u64() > Some(1 << 20), "{:#}", state["memory"]);
+    assert_eq!(state["store"]["kind"], "embedded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_without_rights_sees_nothing() {
+    let scene = Scene::begin();
+    let kubectl = scene.nobody();
+    for path in ["/debug/console", "/debug/console/page.js", "/debug/console/state", "/debug/console/stream"]
+    {
+        let said = kubectl.fails(&format!("get --raw {path}"));
+        assert!(said.contains("forbidden"), "{path}: {said}");
+    }
+    assert_eq!(get(&scene.server.client().await, "/debug/console").await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_is_enough_to_look() {
+    let scene = Scene::begin();
+    let admin = scene.server.kubectl();
+    admin.ok("create clusterrole looks --verb=get --non-resource-url=/debug/console,/debug/console/*");
+    admin.ok("create clusterrolebinding looks --clusterrole=looks --user=nobody");
+    scene
+        .until(&scene.server.client().await, "requests", |_| {
+            scene.nobody().run("get --raw /debug/console/state", "").status.success()
+        })
+        .await;
+    assert!(scene.nobody().fails("get --raw /debug/pprof/").contains("forbidden"));
+}

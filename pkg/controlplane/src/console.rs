@@ -1,0 +1,144 @@
+//! What the API, the store and the process have for `/debug/console`: sections that read what is counted anyway.
+
+use std::sync::Arc;
+
+use cacher::{Budget, Census, Delegator};
+use client::webhook::Figures;
+use endpoints::api::CompressedLists;
+use serde_json::{Value, json};
+use server::memory::{Ledger, Meter};
+use server::metrics::Collector;
+use server::{Profiles, ROWS_MAX, Section, histograms};
+use tokio::time::Instant;
+
+use crate::memory::Resident;
+
+/// What of the API is looked at.
+#[derive(Clone)]
+pub struct Looks {
+    delegator: Delegator,
+    webhooks: Arc<Figures>,
+    lists: CompressedLists,
+}
+
+impl Looks {
+    pub(crate) fn new(delegator: Delegator, webhooks: &Arc<Figures>, lists: &CompressedLists) -> Self {
+        Looks { delegator, webhooks: Arc::clone(webhooks), lists: lists.clone() }
+    }
+}
+
+/// What of the store is looked at: calls under way, and whether and as what they are measured.
+pub(crate) struct StoreLooks {
+    pub(crate) name: &'static str,
+    pub(crate) times: Arc<dyn Collector>,
+    pub(crate) waiting: Arc<dyn Fn() -> Vec<(&'static str, usize, Instant)> + Send + Sync>,
+}
+
+/// The sections about caches, webhooks, the store and memory.
+pub(crate) fn sections(
+    looks: &Looks,
+    store: StoreLooks,
+    ledger: &Ledger,
+    profiles: Option<Arc<dyn Profiles>>,
+) -> Vec<Section> {
+    let (delegator, figures) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
+    let (held, ledger) = (looks.clone(), ledger.clone());
+    vec![
+        Section { name: "caches", look: Arc::new(move || caches(delegator.census())) },
+        Section { name: "webhooks", look: Arc::new(move || webhooks(&figures)) },
+        Section { name: "store", look: Arc::new(move || calls(&store)) },
+        Section { name: "memory", look: Arc::new(move || memory(&held, &ledger, profiles.as_deref())) },
+    ]
+}
+
+/// The largest resources first.
+fn caches(mut census: Vec<Census>) -> Value {
+    let (total, objects) = (census.len(), census.iter().filter_map(|row| row.objects).sum::<u64>());
+    let filling = census.iter().filter(|row| !row.ready).count();
+    census.sort_by_key(|row| (row.ready, std::cmp::Reverse((row.bytes, row.objects, row.hits))));
+    census.truncate(ROWS_MAX);
+    let rows: Vec<Value> = census.iter().map(cache).collect();
+    json!({ "total": total, "filling": filling, "objects": objects, "rows": rows })
+}
+
+fn cache(row: &Census) -> Value {
+    let mut value = json!({
+        "group": row.group,
+        "resource": row.resource,
+        "cached": row.cache.is_some(),
+        "ready": row.ready,
+        "objects": row.objects,
+        "bytes": row.bytes,
+        "hits": row.hits,
+        "misses": row.misses,
+    });
+    if let Some(figures) = &row.cache {
+        value["revision"] = figures.revision.into();
+        value["watches"] = figures.watches.into();
+        value["events"] = figures.events.into();
+        value["overruns"] = figures.terminated.into();
+        value["logBytes"] = figures.log_bytes.into();
+        value["logFirst"] = figures.log_end.saturating_sub(figures.log_length as u64).into();
+        value["logEnd"] = figures.log_end.into();
+    }
+    value
+}
+
+/// Calls by host: those that are over, and those that are not.
+fn webhooks(figures: &Figures) -> Value {
+    let mut under_way = figures.under_way(Instant::now());
+    under_way.sort_by_key(|row| std::cmp::Reverse(row.age));
+    under_way.truncate(ROWS_MAX);
+    let row = |row: &client::webhook::UnderWay| {
+        let (calls, oldest) = (row.calls, row.age.as_secs_f64());
+        json!({ "host": row.host, "calls": calls, "path": row.path, "oldestSeconds": oldest })
+    };
+    let under_way: Vec<Value> = under_way.iter().map(row).collect();
+    let mut page = String::new();
+    figures.write(&mut page);
+    let hosts = histograms(&page, "rest_client_request_duration_seconds", "host", ROWS_MAX);
+    json!({ "underWay": under_way, "hosts": hosts })
+}
+
+/// Calls of the store by operation.
+fn calls(store: &StoreLooks) -> Value {
+    let now = Instant::now();
+    let waiting = (store.waiting)().into_iter().map(|(operation, calls, since)| {
+        let oldest = now.saturating_duration_since(since).as_secs_f64();
+        json!({ "operation": operation, "calls": calls, "oldestSeconds": oldest })
+    });
+    let waiting: Vec<Value> = waiting.collect();
+    let mut page = String::new();
+    store.times.collect(&mut page);
+    let operations = histograms(&page, "etcd_request_duration_seconds", "operation", ROWS_MAX);
+    json!({ "kind": store.name, "underWay": waiting, "operations": operations })
+}
+
+/// Who holds how much memory, and what the process has of it.
+fn memory(looks: &Looks, ledger: &Ledger, profiles: Option<&dyn Profiles>) -> Value {
+    let census = looks.delegator.census();
+    let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();
+    let budget =
+        |name, budget: &Budget| json!({ "name": name, "bytes": budget.used(), "most": budget.limit() });
+    let (lists, lists_max) = looks.lists.bytes();
+    let owners = json!([
+        { "name": "objects in caches", "bytes": census.iter().map(|row| row.bytes).sum::<usize>() },
+        { "name": "superseded objects in logs", "bytes": logs },
+        budget("encoded objects", looks.delegator.budget()),
+        budget("encoded events", looks.delegator.frames()),
+        { "name": "compressed lists", "bytes": lists, "most": lists_max },
+    ]);
+    let limit = ledger.figures().map(|[limit, _, reserved, refused]| {
+        json!({ "bytes": limit, "reservedByRequests": reserved, "refusedRequests": refused })
+    });
+    let allocator = profiles.map(|profiles| {
+        let figures = profiles.allocator().into_iter().map(|(name, bytes)| (name.to_owned(), bytes.into()));
+        Value::Object(figures.collect())
+    });
+    json!({
+        "residentBytes": Resident.bytes(),
+        "limit": limit,
+        "owners": owners,
+        "allocator": allocator,
+    })
+}

@@ -1,0 +1,177 @@
+//! Claims about the console, without a browser and without a network.
+#![allow(clippy::unwrap_used)]
+
+use authorization::Mode;
+use futures::StreamExt;
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+
+use super::*;
+use crate::connection::{Peer, Protocol};
+use crate::testing::{PATIENCE, Script, chain, request};
+use crate::{Chain, ChainOptions, Debugging};
+
+const MASTER: &str = "Authorization: Bearer master";
+
+struct Setup {
+    script: Arc<Script>,
+    chain: Arc<Chain>,
+    peer: Arc<Peer>,
+}
+
+fn setup_with(sections: Vec<Section>, leaving: CancellationToken) -> Setup {
+    let script = Arc::new(Script::default());
+    let mut options = ChainOptions { leaving, ..ChainOptions::default() };
+    options.pages.debugging = Some(Debugging { sections, ..Debugging::new(Arc::new(|_| {})) });
+    let chain = chain(&script, &[Mode::Rbac], options);
+    Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }
+}
+
+fn setup() -> Setup {
+    setup_with(Vec::new(), CancellationToken::new())
+}
+
+impl Setup {
+    async fn get(&self, target: &str, headers: &[&str]) -> (u16, http::HeaderMap, String) {
+        let answer = self.chain.serve(request("GET", target, headers), &self.peer).await;
+        let (parts, body) = answer.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (parts.status.as_u16(), parts.headers, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    async fn section(&self, name: &str) -> Value {
+        let (code, _, body) = self.get(&format!("/debug/console/state/{name}"), &[MASTER]).await;
+        assert_eq!(code, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn who_has_no_right_to_it_sees_nothing_of_it() {
+    let setup = setup();
+    let paths = ["", "/page.js", "/state", "/state/requests", "/stream"];
+    for (path, headers) in
+        paths.iter().flat_map(|path| [(path, &[][..]), (path, &["Authorization: Bearer ann"][..])])
+    {
+        let (code, _, body) = setup.get(&format!("/debug/console{path}"), headers).await;
+        assert_eq!(code, 403, "{path}: {body}");
+        assert!(!body.contains("underWay") && !body.contains("<html"), "{path}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_is_whole_and_loads_nothing_from_elsewhere() {
+    let setup = setup();
+    let (code, headers, page) = setup.get("/debug/console", &[MASTER]).await;
+    assert_eq!((code, headers["content-type"].to_str().unwrap()), (200, "text/html; charset=utf-8"));
+    assert!(headers["content-security-policy"].to_str().unwrap().starts_with("default-src 'none'"));
+    assert!(!page.contains("://"), "{page}");
+    for part in ["console/page.css", "console/page.js"] {
+        assert!(page.contains(&format!("\"{part}\"")), "{part} in {page}");
+        let (code, _, text) = setup.get(&format!("/debug/{part}"), &[MASTER]).await;
+        assert!(
+            code == 200 && !text.is_empty() && !text.contains("url(") && !text.contains("import"),
+            "{part}"
+        );
+    }
+    assert_eq!(setup.get("/debug/console/nosuch", &[MASTER]).await.0, 404);
+    assert_eq!(setup.get("/debug/console/state/nosuch", &[MASTER]).await.0, 404);
+}
+
+#[tokio::test]
+async fn without_profiling_there_is_no_console() {
+    let script = Arc::new(Script::default());
+    let chain = chain(&script, &[Mode::Rbac], ChainOptions::default());
+    let setup = Setup { script, chain, peer: setup().peer };
+    for path in ["/debug/console", "/debug/console/state", "/debug/console/stream", "/debug/pprof/"] {
+        assert_eq!(setup.get(path, &[MASTER]).await.0, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_on_the_list_while_it_is_under_way() {
+    let setup = setup();
+    let waiting = setup.get("/api/v1/wait", &[MASTER]);
+    let look = async {
+        setup.script.entered.notified().await;
+        let requests = setup.section("requests").await;
+        setup.script.release.notify_one();
+        requests
+    };
+    let (_, during) = tokio::join!(waiting, look);
+    let row =
+        |path: &str| during["underWay"].as_array().unwrap().iter().find(|row| row["path"] == path).cloned();
+    let row = row("/api/v1/wait").unwrap();
+    assert_eq!((&row["user"], &row["stage"], &row["verb"]), (&json!("root"), &json!("work"), &json!("list")));
+    let after = setup.section("requests").await;
+    // The one that asks.
+    assert_eq!(
+        (&after["total"], &after["underWay"][0]["path"]),
+        (&json!(1), &json!("/debug/console/state/requests"))
+    );
+}
+
+#[tokio::test]
+async fn a_failed_request_is_remembered_and_no_more_of_them_than_are_shown() {
+    let setup = setup();
+    for _ in 0..ROWS_MAX + 5 {
+        setup.get("/api/v1/panic", &[MASTER]).await;
+    }
+    let failures = setup.section("failures").await;
+    let rows = failures["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), ROWS_MAX);
+    assert_eq!((&rows[0]["path"], &rows[0]["code"]), (&json!("/api/v1/panic"), &json!(500)));
+    assert_eq!(setup.section("server").await["panics"], json!(ROWS_MAX + 5));
+}
+
+#[tokio::test]
+async fn the_state_has_every_section_once_also_those_of_others() {
+    let look: Look = Arc::new(|| json!({ "x": 1 }));
+    let setup = setup_with(vec![Section { name: "other", look }], CancellationToken::new());
+    let (_, _, body) = setup.get("/debug/console/state", &[MASTER]).await;
+    let state: Value = serde_json::from_str(&body).unwrap();
+    let mut names: Vec<_> = state.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["failures", "flowControl", "other", "requests", "server", "time", "watchers"]);
+    assert_eq!(setup.section("other").await, json!({ "x": 1 }));
+    assert!(setup.get("/debug/console/state?pretty=1", &[MASTER]).await.2.contains("\n  \"time\""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stream_has_a_state_twice_a_second_and_ends_when_the_server_leaves() {
+    let leaving = CancellationToken::new();
+    let setup = setup_with(Vec::new(), leaving.clone());
+    let answer = setup.chain.serve(request("GET", "/debug/console/stream", &[MASTER]), &setup.peer).await;
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    let mut body = answer.into_body().into_data_stream();
+    let began = tokio::time::Instant::now();
+    for _ in 0..3 {
+        let event = body.next().await.unwrap().unwrap();
+        let text = std::str::from_utf8(&event).unwrap();
+        let state = text.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap();
+        assert!(serde_json::from_str::<Value>(state).unwrap()["requests"]["total"].is_number());
+    }
+    assert_eq!(began.elapsed().as_millis() / 100, 10);
+    leaving.cancel();
+    assert!(timeout(PATIENCE, body.next()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn only_so_many_watch_at_a_time() {
+    let setup = setup();
+    let open = || setup.chain.serve(request("GET", "/debug/console/stream", &[MASTER]), &setup.peer);
+    let mut streams = Vec::new();
+    for _ in 0..stream::STREAMS_MAX {
+        streams.push(open().await);
+    }
+    assert!(streams.iter().all(|answer| answer.status() == 200));
+    assert_eq!(open().await.status(), 429);
+    streams.pop();
+    assert_eq!(open().await.status(), 200);
+}
+
+#[test]
+fn what_clients_say_is_cut() {
+    assert_eq!(text("short"), json!("short"));
+    assert_eq!(text(&"ä".repeat(300)).as_str().unwrap().chars().count(), TEXT_CHARS_MAX + 1);
+}
