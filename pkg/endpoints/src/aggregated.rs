@@ -126,7 +126,8 @@ impl Aggregation {
             true => request.user.clone(),
             false => UserInfo { uid: String::new(), ..request.user.clone() },
         };
-        let passed = pass_on(way, Forwarded { user: &user, context, ..request }, &HeaderMap::new());
+        let nothing_more = HeaderMap::new();
+        let passed = pass_on(way, Forwarded { user: &user, context, ..request }, &nothing_more);
         match is_discovery {
             true => timeout(DISCOVERY_MAX, passed).await.map_err(|_| too_slow())?,
             false => passed.await,

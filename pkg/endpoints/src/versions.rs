@@ -2,7 +2,6 @@
 
 use api::resources::Resource;
 use api::resources::custom::CustomKind;
-use api::structural::Coercion;
 use apimachinery::status::Status;
 use registry::Registry;
 use schema::json::errors as texts;
