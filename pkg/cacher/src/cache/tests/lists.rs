@@ -100,7 +100,7 @@ fn a_visit_looks_at_no_more_objects_than_it_may_wanted_or_not() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     let page = snapshot.list(&query(&select(PODS, "", "x"), None, 0), 10).unwrap();
     let (mut pass, mut names, mut visits) = (page.items.iter(), Vec::new(), 1);
-    let mut look = |pass: &mut ItemsIter| {
+    let mut look = |pass: &mut crate::ItemsIter| {
         pass.visit_some(2, |element| {
             names.push(element.name().to_owned());
             ControlFlow::Continue(())

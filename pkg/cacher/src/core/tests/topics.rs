@@ -57,7 +57,7 @@ fn who_has_left_is_not_woken_and_its_topic_is_gone() {
         reader.drain(&mut fixture.state);
         fixture.state.leave(&mut reader.position);
         fixture.puts("/r/pods/a/1", [fixture.snapshot.revision() + 1]);
-        assert_eq!((reader.wakes.take(), fixture.state.sizes().2), (0, 0), "{scope}");
+        assert_eq!((reader.wakes.take(), fixture.state.sizes().watches), (0, 0), "{scope}");
     }
     assert_eq!(fixture.state.topics(), 0);
 }
@@ -164,7 +164,7 @@ fn all_watches_end_when_the_cache_starts_anew() {
     // Those who left did not take the seat of who came after.
     fixture.snapshot = Snapshot::filled(Vec::new(), 20, Some(0));
     fixture.puts("/r/pods/a/1", [21]);
-    assert_eq!((next.wakes.take(), fixture.state.sizes().2), (1, 1));
+    assert_eq!((next.wakes.take(), fixture.state.sizes().watches), (1, 1));
     unread = next;
     assert_eq!(unread.drain(&mut fixture.state), Read::Idle(21));
 }
