@@ -30,8 +30,8 @@ const FACTOR: f64 = 1.5;
 /// How much of a wait is added by chance, at most.
 const JITTER: f64 = 0.2;
 
-pub use figures::{Figures, UnderWay};
 use figures::Host;
+pub use figures::{Figures, UnderWay};
 pub use hook::{Place, Services, Ways};
 
 /// Hears of attempts.

@@ -48,7 +48,7 @@ impl FlowControl {
     /// All levels by name, each with `queues_max` queues at most.
     pub fn levels(&self, queues_max: usize) -> Vec<LevelState> {
         let plan = self.plan();
-        let row = |(name, planned): (&Box<str>, &crate::plan::Planned)| {
+        let row = |name: &str, planned: &crate::plan::Planned| {
             let (summary, queues) = {
                 let level = planned.level.lock();
                 (level.summary(), level.waiting_queues(queues_max))
@@ -68,6 +68,6 @@ impl FlowControl {
                 queues,
             }
         };
-        plan.1.levels.iter().map(row).collect()
+        plan.1.levels.iter().map(|(name, planned)| row(name, planned)).collect()
     }
 }

@@ -14,7 +14,8 @@ use std::task::ready;
 use std::time::Duration;
 
 use flowcontrol::{
-    Asked, Class, Configuration, Digest, FlowControl, LevelState, Monotonic, Request, Target, Watermarks, Work,
+    Asked, Class, Configuration, Digest, FlowControl, LevelState, Monotonic, Request, Target, Watermarks,
+    Work,
 };
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};

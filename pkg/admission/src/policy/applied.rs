@@ -110,8 +110,8 @@ fn merged(configuration: &Object, object: &Object, endpoint: &Resource<'_>) -> R
     };
     let live = expand(endpoint.message, object).map_err(|error| original(&error))?;
     validate(&live, ty, Duplicates::Allow).map_err(|error| original(&error))?;
-    let merged = merge(&live, configuration, ty)
-        .map_err(|error| failed(format!("failed to merge patch: {error}")))?;
+    let merged =
+        merge(&live, configuration, ty).map_err(|error| failed(format!("failed to merge patch: {error}")))?;
     let mut text = Vec::new();
     json_write::untyped(&merged, &mut text).map_err(|error| failed(error.to_string()))?;
     Ok(text)

@@ -76,11 +76,8 @@ async fn send(server: &TestServer, method: &str, write: &Write, target: &str, pa
     let (parts, ()) = request.header("content-type", write.content_type).body(()).unwrap().into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let info = request_info(method, parts.uri.path(), &query).unwrap();
-    let user = UserInfo {
-        name: "admin".to_owned(),
-        groups: vec![GROUP_MASTERS.to_owned()],
-        ..UserInfo::default()
-    };
+    let user =
+        UserInfo { name: "admin".to_owned(), groups: vec![GROUP_MASTERS.to_owned()], ..UserInfo::default() };
     let authorized = authorize(&AlwaysAllow, user, &info).await.unwrap();
     let context = RequestContext { info, query, client: patience.clone(), ..RequestContext::default() };
     let body = if method == "GET" { "" } else { write.body };

@@ -136,8 +136,8 @@ impl Builder<'_> {
         match resolve::scalar(value, plain, tag).map_err(Error::Text)? {
             Scalar::Text | Scalar::Timestamp if tag == "!!binary" => {
                 let decoded = json::base64::decode(value.as_bytes());
-                let bytes = decoded
-                    .map_err(|_| Error::text("yaml: !!binary value contains invalid base64 data"))?;
+                let bytes =
+                    decoded.map_err(|_| Error::text("yaml: !!binary value contains invalid base64 data"))?;
                 write_string(&bytes, &mut self.out);
                 Ok(())
             }
@@ -302,7 +302,9 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
                 _ => ("%!s(<nil>)", "<nil>".to_owned()),
             };
             let value = go_syntax(document, value);
-            return Err(Error::Text(format!("unsupported map key of type: {go_type}, key: {key}, value: {value}")));
+            return Err(Error::Text(format!(
+                "unsupported map key of type: {go_type}, key: {key}, value: {value}"
+            )));
         }
         Scalar::Text | Scalar::Timestamp => text.clone().into_owned(),
     };

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::error::Errors;
-use super::validate::UNDECLARED;
 use super::items::{self, Keyer};
+use super::validate::UNDECLARED;
 use super::{items_of, members};
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
 use crate::structured_merge::{PathElement, Set};

@@ -42,8 +42,20 @@ fn compare_fields(a: &[Option<&Value>], b: &[Option<&Value>]) -> Ordering {
         let order = match pair {
             (None, None) => Ordering::Equal,
             (Some(a), Some(b)) => compare_values(a, b),
-            (Some(_), None) => if runs_out_after(b, at) { Ordering::Greater } else { Ordering::Less },
-            (None, Some(_)) => if runs_out_after(a, at) { Ordering::Less } else { Ordering::Greater },
+            (Some(_), None) => {
+                if runs_out_after(b, at) {
+                    Ordering::Greater
+                } else {
+                    Ordering::Less
+                }
+            }
+            (None, Some(_)) => {
+                if runs_out_after(a, at) {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
         };
         if order.is_ne() {
             return order;
@@ -71,8 +83,11 @@ impl Eq for ItemKey<'_> {}
 pub(super) struct Keyer<'s> {
     list: List<'s>,
     /// The names of the key fields, sorted; each with its default, once somebody has asked for it.
-    names: SmallVec<[(&'s str, OnceCell<Option<Value>>); 2]>,
+    names: SmallVec<[KeyField<'s>; 2]>,
 }
+
+/// A field that identifies items, and what one has that lacks it.
+type KeyField<'s> = (&'s str, OnceCell<Option<Value>>);
 
 impl<'s> Keyer<'s> {
     pub(super) fn of(list: &List<'s>) -> Self {

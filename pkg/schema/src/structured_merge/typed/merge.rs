@@ -66,12 +66,14 @@ fn maps(left: Option<&Object>, right: Object, map: &Map) -> Result<Option<Value>
     let mut errors = Errors::default();
     let mut types = Members::of(map);
     let mut left = left.into_iter().flatten().peekable();
-    let mut add = |name: String, left: Option<&Value>, right: Option<Value>| {
-        match either(left, right, types.member(&name).0) {
-            Ok(Some(value)) => drop(merged.insert(name, value)),
-            Ok(None) => {}
-            Err(inner) => errors.append(inner, format_args!(".{name}")),
-        }
+    let mut add = |name: String, left: Option<&Value>, right: Option<Value>| match either(
+        left,
+        right,
+        types.member(&name).0,
+    ) {
+        Ok(Some(value)) => drop(merged.insert(name, value)),
+        Ok(None) => {}
+        Err(inner) => errors.append(inner, format_args!(".{name}")),
     };
     // Both are sorted by name.
     for (name, right) in right {
