@@ -84,7 +84,7 @@ pub(crate) async fn established(client: &Client, lane: usize, name: &str) -> Res
     Err(Error::Wrong(format!("{name} is not established after {LOOKS_MAX} looks")))
 }
 
-/// A custom object with one value of its own: 2.4 KB as sent, 4 KB as served.
+/// A custom object with one value of its own: 2.9 KB as sent, 4 KB as served.
 pub(crate) fn object(name: &str, value: &str) -> String {
     let mut env = String::new();
     for i in 0..12 {
@@ -93,8 +93,9 @@ pub(crate) fn object(name: &str, value: &str) -> String {
         let _ = write!(env, r#"{comma}{{"name":"VARIABLE_{i}","value":"some-configuration-value-{i}"}}"#);
     }
     format!(
-        r#"{{"apiVersion":"{GROUP}/v1","kind":"Gadget","metadata":{{"name":"{name}","labels":{{"app":"app-1"}}}},"data":{{"value":"{value}","filler":"{filler}"}},"spec":{{"image":"registry.example.com/team/app:v1.2.3","replicas":3,"paused":false,"args":["--listen=:8080","--log-level=info"],"env":[{env}]}}}}"#,
+        r#"{{"apiVersion":"{GROUP}/v1","kind":"Gadget","metadata":{{"name":"{name}","labels":{{"app":"app-1"}}}},"data":{{"value":"{value}","filler":"{filler}","notes":"{notes}"}},"spec":{{"image":"registry.example.com/team/app:v1.2.3","replicas":3,"paused":false,"args":["--listen=:8080","--log-level=info"],"env":[{env}]}}}}"#,
         filler = crate::bodies::filler(),
+        notes = "x".repeat(700),
     )
 }
 
@@ -184,8 +185,8 @@ fn parameters(of: &str, kind: &str) -> Value {
             "properties": Value::Object(leaves.collect())})
     };
     let tags = json!({"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "granular"});
-    let own = (0..15).map(|i| (format!("name{i}"), leaf(i)));
-    let all = own.chain((0..3).map(|i| (format!("block{i}"), nested(i)))).chain([("tags".to_owned(), tags)]);
+    let own = (0..20).map(|i| (format!("name{i}"), leaf(i)));
+    let all = own.chain((0..4).map(|i| (format!("block{i}"), nested(i)))).chain([("tags".to_owned(), tags)]);
     json!({"type": "object", "properties": Value::Object(all.collect())})
 }
 
