@@ -181,7 +181,7 @@ impl Plugin {
         let run = tokio::spawn(async move {
             let issued = Arc::new(inner.run().await?);
             *slot = Some(Arc::clone(&issued));
-            Ok(issued)
+            Ok::<_, String>(issued)
         });
         run.await.map_err(|error| error.to_string())?
     }

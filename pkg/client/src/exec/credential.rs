@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Issued;
 use crate::tls;
 
+/// The version in which everything is said.
 pub(super) const V1: &str = "client.authentication.k8s.io/v1";
 /// The version in which some members have defaults that they lack in the other.
 pub(super) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
