@@ -144,51 +144,71 @@ fn legend(html: &mut String, runs: &[Run]) {
     html.push_str("</div>\n");
 }
 
-fn plots(html: &mut String, runs: &[Run]) {
-    type Figure = fn(&Step) -> Option<f64>;
-    let cores = runs.iter().flat_map(|run| &run.steps).find_map(|step| step.usage.server_cores);
+/// A plot that is yet without points.
+struct Chart {
+    title: &'static str,
+    note: &'static str,
+    unit: &'static str,
+    /// A line that should not be crossed, and its name.
+    limit: Option<(f64, &'static str)>,
+    log: bool,
+    figure: fn(&Step) -> Option<f64>,
+}
+
+/// The latency of a class on a logarithmic scale.
+fn latency(title: &'static str, note: &'static str, figure: fn(&Step) -> Option<f64>) -> Chart {
+    Chart { title, note, unit: " ms", limit: Some((1000.0, "SLO: 1 s")), log: true, figure }
+}
+
+/// A figure on a linear scale.
+fn plain(
+    title: &'static str,
+    note: &'static str,
+    unit: &'static str,
+    limit: Option<(f64, &'static str)>,
+    figure: fn(&Step) -> Option<f64>,
+) -> Chart {
+    Chart { title, note, unit, limit, log: false, figure }
+}
+
+/// The plots of the page. `cores`: how many the servers may use.
+fn charts(cores: Option<f64>) -> [Chart; 8] {
     let core = cores.filter(|cores| *cores == 1.0).map(|_| (100.0, "one core"));
-    let second = Some((1000.0, "SLO: 1 s"));
-    let all: [(&str, &str, &str, bool, Option<(f64, &str)>, Figure); 8] = [
-        ("Load", "requests per second that were due", "", false, None, |step| Some(step.rate)),
-        ("CPU of the server", "share of one core", " %", false, core, |step| {
+    let lists = latency("Latency of lists", "p99 of a page, logarithmic", |step| step.p99(Class::List));
+    [
+        plain("Load", "requests per second that were due", "", None, |step| Some(step.rate)),
+        plain("CPU of the server", "share of one core", " %", core, |step| {
             Some(step.usage.server_cpu? * 100.0)
         }),
-        ("Latency of writes", "p99 from when they were due, logarithmic", " ms", true, second, |step| {
+        latency("Latency of writes", "p99 from when they were due, logarithmic", |step| {
             step.p99(Class::Write)
         }),
-        ("Latency of single reads", "p99, logarithmic", " ms", true, second, |step| step.p99(Class::Read)),
-        (
-            "Latency of events",
-            "p99 from when the write was due to its arrival at a watch",
-            " ms",
-            true,
-            second,
-            |step| step.p99(Class::Event),
-        ),
-        (
-            "Latency of lists",
-            "p99 of a page, logarithmic",
-            " ms",
-            true,
-            Some((30_000.0, "SLO: 30 s")),
-            |step| step.p99(Class::List),
-        ),
-        ("Memory of the server", "most resident memory in MiB, logarithmic", "", true, None, |step| {
-            step.usage.server_mib
+        latency("Latency of single reads", "p99, logarithmic", |step| step.p99(Class::Read)),
+        latency("Latency of events", "p99 from when the write was due to its arrival at a watch", |step| {
+            step.p99(Class::Event)
         }),
-        (
+        Chart { limit: Some((30_000.0, "SLO: 30 s")), ..lists },
+        Chart {
+            log: true,
+            ..plain("Memory of the server", "most resident memory in MiB, logarithmic", "", None, |step| {
+                step.usage.server_mib
+            })
+        },
+        plain(
             "Load generator and store",
             "CPU of both, as a share of their cores: below 100 % they were not the limit",
             " %",
-            false,
             Some((100.0, "full")),
             |step| Some(step.usage.client_share() * 100.0),
         ),
-    ];
+    ]
+}
+
+fn plots(html: &mut String, runs: &[Run]) {
+    let cores = runs.iter().flat_map(|run| &run.steps).find_map(|step| step.usage.server_cores);
+    let names: Vec<String> = runs.iter().map(|run| escape(&run.server)).collect();
     html.push_str("<div class=\"plots\">\n");
-    for (title, note, unit, log, limit, figure) in all {
-        let names: Vec<String> = runs.iter().map(|run| escape(&run.server)).collect();
+    for Chart { title, note, unit, limit, log, figure } in charts(cores) {
         let points = |run: &Run| {
             let point = |step: &Step| {
                 let passed = step.verdict == Verdict::Passed;
@@ -219,7 +239,7 @@ fn short(value: f64) -> String {
     }
     let (digits, mut text) = (format!("{:.0}", value.abs()), String::new());
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -168,11 +168,8 @@ fn judge(step: &Step, seconds: f64) -> Verdict {
     let mut why = Vec::new();
     for class in &step.classes {
         let limit = class.of.limit().as_secs_f64() * 1e3;
-        match class.latency_ms.map(|latency| latency.p99) {
-            Some(p99) if p99 > limit => {
-                why.push(format!("p99 of {} {:.1} s", class.of.name(), p99 / 1e3));
-            }
-            _ => {}
+        if let Some(latency) = class.latency_ms.filter(|latency| latency.p99 > limit) {
+            why.push(format!("p99 of {} {:.1} s", class.of.name(), latency.p99 / 1e3));
         }
     }
     let requests = (step.rate * seconds).max(1.0);
