@@ -2,7 +2,7 @@
 //! `kubectl proxy`, and nothing to those who may not look.
 //!
 //! Without a Chromium and its driver the claims about the page are skipped, and say so.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 #[path = "console/browser.rs"]
 mod browser;

@@ -70,7 +70,7 @@ impl LeaderElection {
     ///
     /// # Errors
     /// Leases are not known.
-    pub(crate) fn new(
+    pub(crate) fn by(
         (registry, catalog): (&Registry, &Catalog),
         itself: Itself,
         times: LeadershipTimes,

@@ -73,9 +73,12 @@ pub struct PeerGroups {
 pub struct PeerProxy {
     peers: Arc<dyn Peers>,
     /// The document of everything, of a generation of what is served here and of what is known of others.
-    merged: Mutex<Option<((u64, u64), Arc<Merged>)>>,
+    merged: Mutex<Option<(Generations, Arc<Merged>)>>,
     figures: PeerFigures,
 }
+
+/// Of what is served here, and of what is known of others.
+type Generations = (u64, u64);
 
 impl PeerProxy {
     /// Passes requests on to these.

@@ -57,7 +57,7 @@ fn json(call: &Call<'_>, object: &Object, version: &str) -> Option<Bytes> {
         false => builtin::kind(version, endpoint.kind)?,
     };
     let mut out = Vec::new();
-    json_write::encode(message, &*shown(call, object, version), &mut out).ok()?;
+    json_write::encode(message, &shown(call, object, version), &mut out).ok()?;
     Some(out.into())
 }
 
