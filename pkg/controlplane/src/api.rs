@@ -42,7 +42,7 @@ use crate::api_services::{self, ApiServices};
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
-use crate::collectors::{Counted, OfEgress};
+use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
@@ -60,6 +60,9 @@ use crate::services;
 use crate::start_hooks::{self, Awaited, Awaits, awaited};
 use crate::system::{SystemClock, SystemEntropy};
 use crate::tasks::Tasks;
+
+/// Where objects are.
+type Store = Arc<dyn Storage>;
 
 /// What caches may take where memory is not limited.
 const BUDGETS: Budgets =
@@ -125,11 +128,7 @@ pub(crate) struct Process {
 ///
 /// # Errors
 /// What keeps the server from starting.
-pub(crate) async fn build(
-    config: &Config,
-    storage: Arc<dyn Storage>,
-    process: Process,
-) -> Result<Api, RunError> {
+pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> Result<Api, RunError> {
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, registry } = objects(config, &storage, budgets)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
@@ -139,12 +138,12 @@ pub(crate) async fn build(
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer, &counted.webhooks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
-    let together = (&registry, Arc::clone(&storage));
-    let replicas = replicas(config, together, &served, (itself.clone(), &process.tasks))?;
+    let (stored, calls) = ((&registry, Arc::clone(&storage)), (itself.clone(), &process.tasks));
+    let replicas = replicas(config, stored, &served, calls)?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
     let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
-    let plugins =
-        Plugins::new(config, &registry, &served, &authorizer, (others.ways, itself, &counted.webhooks))?;
+    let ways = (others.ways, itself, &counted.webhooks);
+    let plugins = Plugins::new(config, &registry, &served, &authorizer, ways)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -169,18 +168,17 @@ pub(crate) async fn build(
         watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };
-    let duties = bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks);
-    let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
-    hooks.extend(others.hooks.into_iter().chain([repairs.hook()]).chain(replicas.hooks));
-    let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
-    let of_plugins = plugins.collectors.into_iter().chain(of_authorizers).chain(senders.collectors);
-    collectors.extend(of_plugins.chain(others.figures).chain(replicas.collectors));
-    collectors.extend([Arc::clone(&repairs) as _, of_egress(config)]);
+    let together = (replicas.hooks, replicas.before_stop);
+    let Duties { mut hooks, before_stop } =
+        duties(config, (&registry, storage), (process.client_authorities, &process.tasks), together)?;
+    hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
+    let mut collectors = counted.collectors(&delegator, &served, config, process.heavy, &process.tasks);
+    let parts = [of_authorizers, senders.collectors, replicas.collectors, vec![repairs.clone() as _]];
+    collectors.extend(parts.into_iter().flatten().chain(plugins.collectors).chain(others.figures));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
-    let cache_filled = awaits.filled();
-    hooks.extend(awaits.hooks());
+    hooks.extend(awaits.clone().hooks());
     Ok(Api {
         looks: Looks::new(delegator, &counted.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
@@ -190,34 +188,40 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let together = future::join_all(replicas.run);
-            let views = future::join4(following_ranges.run(), plugins.followed, others.run, together);
-            let followers = future::join4(followed, views, custom.run, keep_fresh(signer));
-            tokio::join!(background, repairs.keep_repairing(), followers, senders.followed, flow.run);
+            let views = future::join4(following_ranges.run(), plugins.followed, others.run, followed);
+            let own = future::join4(views, custom.run, keep_fresh(signer), future::join_all(replicas.run));
+            tokio::join!(background, repairs.keep_repairing(), own, senders.followed, flow.run);
         }),
-        before_stop: Box::pin(async move {
-            future::join(before_stop, future::join_all(replicas.before_stop)).await;
-        }),
-        cache_filled,
+        before_stop,
+        cache_filled: awaits.filled(),
         authorizer,
         fairness: flow.fairness,
     })
 }
 
+/// What the server does for the cluster at start and at its end, by itself and `together` with other servers.
+fn duties(
+    config: &Config,
+    (registry, storage): (&Registry, Store),
+    (authorities, tasks): (Vec<PathBuf>, &Tasks),
+    together: (Vec<PostStartHook>, Vec<BoxFuture<'static, ()>>),
+) -> Result<Duties, RunError> {
+    let duties = bootstrap::duties(config, registry, storage, authorities, tasks);
+    let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
+    hooks.extend(together.0);
+    let before_stop = future::join(before_stop, future::join_all(together.1));
+    Ok(Duties { hooks, before_stop: Box::pin(async move { drop(before_stop.await) }) })
+}
+
 /// What servers of a cluster do together.
 fn replicas(
     config: &Config,
-    stored: (&Registry, Arc<dyn Storage>),
+    stored: (&Registry, Store),
     served: &Arc<Served>,
     (itself, tasks): (Credentials, &Tasks),
 ) -> Result<Replicas, RunError> {
     let itself = Itself::new(itself, loopback(config)).map_err(RunError::Bootstrap)?;
     Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
-}
-
-/// What is counted of the ways out.
-fn of_egress(config: &Config) -> Arc<dyn Collector> {
-    Arc::new(OfEgress(config.egress.clone()))
 }
 
 /// What is awaited at start: what authorizers and admission know, and what the others say of themselves.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use api::cel_times::CelTimes;
-use apimachinery::features::Gates;
 use apimachinery::metrics_page::{Family, Stability};
 use cacher::Delegator;
 use client::webhook::Figures;
@@ -15,6 +14,7 @@ use endpoints::served::Served;
 use server::metrics::Collector;
 use tokio::time::Instant;
 
+use crate::config::Config;
 use crate::custom_resources::DefinitionFigures;
 use crate::features::FeatureMetrics;
 use crate::tasks::Tasks;
@@ -52,7 +52,7 @@ impl Counted {
         &self,
         delegator: &Delegator,
         served: &Arc<Served>,
-        gates: Gates,
+        config: &Config,
         heavy: HeavyPool,
         tasks: &Tasks,
     ) -> Vec<Arc<dyn Collector>> {
@@ -66,7 +66,8 @@ impl Counted {
             Arc::clone(&self.definitions) as Arc<dyn Collector>,
             Arc::new(Documents(Arc::clone(served))),
             Arc::new(Heavy(heavy)),
-            Arc::new(FeatureMetrics(gates)),
+            Arc::new(FeatureMetrics(config.gates)),
+            Arc::new(OfEgress(config.egress.clone())),
             tasks.figures(),
         ]
     }
@@ -143,7 +144,7 @@ impl Collector for Heavy {
 }
 
 /// Connections through proxies.
-pub(crate) struct OfEgress(pub(crate) Egress);
+struct OfEgress(Egress);
 
 impl Collector for OfEgress {
     fn collect(&self, out: &mut String) {

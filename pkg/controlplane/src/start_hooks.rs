@@ -16,6 +16,7 @@ pub(crate) fn awaited(done: impl Future<Output = ()> + Send + 'static) -> Awaite
 }
 
 /// What a server gets to know and makes before it is ready.
+#[derive(Clone)]
 pub(crate) struct Awaits {
     /// The watch cache is filled.
     pub(crate) cache: Awaited,
