@@ -20,7 +20,7 @@ mod options;
 mod predicate;
 mod read_index;
 mod resource;
-pub mod tree;
+mod seed;
 mod uncached;
 mod watch;
 
@@ -34,6 +34,7 @@ pub use memo::{Budget, Memo, Representation, Reserved};
 pub use options::Options;
 pub use predicate::{Field, FieldTerm, Predicate};
 pub use resource::{Resource, ResourceConfig, Scope};
+pub use seed::Seed;
 pub use watch::{Event, EventType, Watch, WatchQuery, WatchStart};
 
 #[cfg(test)]
