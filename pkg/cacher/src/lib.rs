@@ -21,7 +21,7 @@ mod options;
 mod predicate;
 mod read_index;
 mod resource;
-pub mod tree;
+mod seed;
 mod uncached;
 mod watch;
 
@@ -37,6 +37,7 @@ pub use options::Options;
 pub use predicate::{Field, FieldTerm, Predicate};
 pub use resource::{Resource, ResourceConfig, Scope};
 pub use watch::{Event, EventType, Lag, Progress, Watch, WatchQuery, WatchStart};
+pub use seed::Seed;
 
 #[cfg(test)]
 mod tests;
