@@ -81,8 +81,8 @@ fn the_program_of_the_image_runs_as_nobody_in_a_root_that_is_read_only() {
     }
     let is_root = rustix::process::geteuid().is_root();
     // Without root's rights it is nobody by another way: in a user namespace, where root is who runs this.
-    let (unshare, user): (&[&str], String) =
-        if is_root { (&["-m"], format!("--userspec={USER}")) } else { (&["-m", "-U", "-r"], String::new()) };
+    let unshare: &[&str] = if is_root { &["-m"] } else { &["-m", "-U", "-r"] };
+    let user = if is_root { format!("--userspec={USER}") } else { String::new() };
     let allowed = Command::new("unshare").args(unshare).arg("true").output();
     if !allowed.is_ok_and(|done| done.status.success()) {
         println!("namespaces are not allowed here: the image is not run");
