@@ -115,7 +115,11 @@ impl History {
                     break 'all;
                 }
                 let name = kv.key_str().unwrap().trim_start_matches(prefix).to_owned();
-                let mark = (event.event_type() == EventType::Put).then(|| mark_in(kv.value()));
+                let mark = mark_in(kv.value());
+                if event.event_type() == EventType::Put && mark.is_none() {
+                    // Controllers have objects of their own there.
+                    continue;
+                }
                 changes.push(Change { revision: kv.mod_revision(), name, mark });
             }
         }
@@ -248,9 +252,10 @@ fn since(changes: &[Change], revision: i64) -> &[Change] {
 }
 
 /// The mark in stored bytes.
-fn mark_in(value: &[u8]) -> String {
-    let at = memchr::memmem::find(value, MARK.as_bytes()).expect("every object has a mark");
-    String::from_utf8(value[at..at + MARK.len() + DIGITS].to_vec()).unwrap()
+fn mark_in(value: &[u8]) -> Option<String> {
+    let at = memchr::memmem::find(value, MARK.as_bytes())?;
+    let mark = value.get(at..at + MARK.len() + DIGITS)?;
+    String::from_utf8(mark.to_vec()).ok()
 }
 
 #[cfg(test)]
