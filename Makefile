@@ -39,12 +39,16 @@ hostile: deps
 	$(CARGO) build --release -p kube-apiserver
 	KUBE_APISERVER=target/release/kube-apiserver $(CARGO) run --release -p e2e --bin hostile -- 3600
 
-# Three servers and three members of etcd for CHAOS_SECONDS, while both are killed, stopped and restarted; CHAOS_SEED
-# repeats a course of events. `make test` has a short one.
+# Three servers behind haproxy and three members of etcd for CHAOS_SECONDS, while both are killed, stopped and restarted;
+# CHAOS_SEED repeats a course of events. CONTROLLER_MANAGER and SCHEDULER: upstream's, which then take part. `make test`
+# has a short one.
 CHAOS_SECONDS ?= 3600
+CONTROLLER_MANAGER ?=
+SCHEDULER ?=
 chaos: deps tools
 	$(CARGO) build --release -p kube-apiserver
 	CHAOS_SECONDS=$(CHAOS_SECONDS) KUBE_APISERVER=$(CURDIR)/target/release/kube-apiserver \
+	  CHAOS_CONTROLLER_MANAGER=$(CONTROLLER_MANAGER) CHAOS_SCHEDULER=$(SCHEDULER) CHAOS_PAUSE=150 \
 	  $(CARGO) test --release -p e2e --test chaos -- --nocapture
 
 # In among upstream's servers and out again; UPSTREAM names upstream's binary. ROLLING: arguments for the script.

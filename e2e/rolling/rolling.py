@@ -246,7 +246,7 @@ class Rolling:
                 self.say(f"upstream's repair wrote {key}")
             elif not allowed:
                 self.fail(f"nobody worked, but {key} was written {count} times")
-            elif count > allowed[0] * (seconds / 60 + 1):
+            elif count > allowed[0] * len(replicas) * (seconds / 60 + 1):
                 self.fail(f"{key} was written {count} times in {seconds} s")
         after = self.transitions(replicas[0])
         if after != transitions:

@@ -1,59 +1,64 @@
-//! A load balancer as simple as they come: TCP, turn by turn, away from servers that are not ready. The
-//! connections of a server that does not answer at all are cut, those of one that says it goes down are left
-//! to it.
+//! haproxy as `deploy/haproxy` configures it, before servers of this machine.
 
-use std::net::Ipv4Addr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tempfile::TempDir;
 
-/// Between two checks of a server, and how long one may take.
-const CHECK_EVERY: Duration = Duration::from_millis(200);
-const CHECK_MAX: Duration = Duration::from_secs(2);
+use crate::process::Lines;
+use crate::tools;
 
-/// How a server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// It wants connections.
-    Ready,
-    /// It wants no more of them.
-    Leaving,
-    /// It does not answer.
-    Gone,
+const POLL: Duration = Duration::from_millis(100);
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Where the configuration expects the servers, and its clients.
+const PLACES: [&str; 3] = ["10.0.0.10:6443", "10.0.0.11:6443", "10.0.0.12:6443"];
+const FRONT: &str = "bind :6443";
+/// What its statistics call the servers, in the second column, and the column of how each is.
+const SERVERS: &str = "apiserver-";
+const STATUS: usize = 17;
+
+/// The configuration of `deploy/haproxy` for other addresses of this machine: its own port, and the servers' in order.
+///
+/// # Panics
+/// When the file has not the addresses that it is known for.
+pub fn configuration(port: u16, servers: [u16; 3]) -> String {
+    let path = tools::root().join("deploy/haproxy/haproxy.cfg");
+    let text = std::fs::read_to_string(path).expect("the configuration can be read");
+    assert!(text.contains(FRONT), "{FRONT}");
+    let text = text.replace(FRONT, &format!("bind 127.0.0.1:{port}"));
+    PLACES.iter().zip(servers).fold(text, |text, (place, port)| {
+        assert!(text.contains(place), "{place}");
+        text.replace(place, &format!("127.0.0.1:{port}"))
+    })
 }
 
 /// A balancer that listens on 127.0.0.1 until it is dropped.
 pub struct Balancer {
     port: u16,
-    health: Vec<watch::Sender<Health>>,
-    _tasks: JoinSet<()>,
+    control: PathBuf,
+    _process: Lines,
+    _dir: TempDir,
 }
 
 impl Balancer {
-    /// Starts one before servers on these ports; `check` says how the one on a port is.
+    /// Starts one before servers on these ports, each of which it asks every `check` how it is.
     ///
     /// # Panics
-    /// When it cannot listen.
-    pub async fn start<F>(ports: Vec<u16>, check: impl Fn(u16) -> F + Clone + Send + 'static) -> Self
-    where
-        F: Future<Output = Health> + Send + 'static,
-    {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
-        let port = listener.local_addr().expect("a socket that listens has an address").port();
-        let health: Vec<_> = ports.iter().map(|_| watch::Sender::new(Health::Gone)).collect();
-        let mut tasks = JoinSet::new();
-        for (backend, sender) in ports.iter().copied().zip(health.iter().cloned()) {
-            let checks = keep_checking(backend, sender, check.clone());
-            tasks.spawn(checks);
-        }
-        tasks.spawn(accept(listener, ports, health.clone()));
-        Balancer { port, health, _tasks: tasks }
+    /// When it does not start.
+    pub fn start(servers: [u16; 3], check: Duration) -> Self {
+        let (dir, port) = (TempDir::new().expect("a directory"), tools::free_port());
+        let (file, control) = (dir.path().join("haproxy.cfg"), dir.path().join("control"));
+        let text = configuration(port, servers);
+        let checks = format!("inter {}ms", check.as_millis());
+        let stats = format!("global\n    stats socket {}\n", control.display());
+        let text = text.replacen("inter 2s", &checks, 1).replacen("global\n", &stats, 1);
+        std::fs::write(&file, text).expect("a configuration can be written");
+        let mut command = Command::new(tools::program("haproxy"));
+        let process = Lines::start(command.args(["-db", "-f"]).arg(&file).stderr(Stdio::null()));
+        Balancer { port, control, _process: process, _dir: dir }
     }
 
     /// Where clients find it.
@@ -61,54 +66,32 @@ impl Balancer {
         self.port
     }
 
-    /// Waits until every server is ready.
+    /// Waits until it finds every server ready.
     ///
     /// # Panics
     /// When that takes longer than `limit`.
-    pub async fn all_ready(&self, limit: Duration) {
-        for health in &self.health {
-            let mut health = health.subscribe();
-            let ready = timeout(limit, health.wait_for(|health| *health == Health::Ready)).await;
-            assert!(ready.is_ok(), "a server does not become ready");
+    #[allow(clippy::disallowed_methods, reason = "a wait has a limit")]
+    pub fn all_ready(&self, limit: Duration) {
+        let begun = Instant::now();
+        loop {
+            let found = self.statuses().unwrap_or_default();
+            if found.len() == PLACES.len() && found.iter().all(|status| status == "UP") {
+                return;
+            }
+            assert!(begun.elapsed() < limit, "the balancer does not find every server ready: {found:?}");
+            std::thread::sleep(POLL);
         }
     }
-}
 
-async fn keep_checking<F: Future<Output = Health>>(
-    port: u16,
-    health: watch::Sender<Health>,
-    check: impl Fn(u16) -> F,
-) {
-    loop {
-        let now = timeout(CHECK_MAX, check(port)).await.unwrap_or(Health::Gone);
-        health.send_if_modified(|health| std::mem::replace(health, now) != now);
-        sleep(CHECK_EVERY).await;
-    }
-}
-
-async fn accept(listener: TcpListener, ports: Vec<u16>, health: Vec<watch::Sender<Health>>) {
-    let (mut connections, turn) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
-    loop {
-        let Ok((client, _)) = listener.accept().await else { continue };
-        while connections.try_join_next().is_some() {}
-        let (ports, health, turn) = (ports.clone(), health.clone(), turn.clone());
-        connections.spawn(async move {
-            for _ in 0..ports.len() {
-                let n = turn.fetch_add(1, Ordering::Relaxed) % ports.len();
-                if *health[n].borrow() == Health::Ready
-                    && let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, ports[n])).await
-                {
-                    return pass(client, server, health[n].subscribe()).await;
-                }
-            }
-        });
-    }
-}
-
-async fn pass(mut client: TcpStream, mut server: TcpStream, mut health: watch::Receiver<Health>) {
-    let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    tokio::select! {
-        _ = copy_bidirectional(&mut client, &mut server) => {}
-        _ = health.wait_for(|health| *health == Health::Gone) => {}
+    /// How it says that each server is: `UP`, and `UP 1/2` if the last check failed.
+    fn statuses(&self) -> std::io::Result<Vec<String>> {
+        let mut control = UnixStream::connect(&self.control)?;
+        control.set_read_timeout(Some(ANSWER_MAX))?;
+        control.write_all(b"show stat\n")?;
+        let mut answer = String::new();
+        control.read_to_string(&mut answer)?;
+        let rows = answer.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let servers = rows.filter(|row| row.get(1).is_some_and(|name| name.starts_with(SERVERS)));
+        Ok(servers.filter_map(|row| row.get(STATUS).map(|status| (*status).to_owned())).collect())
     }
 }

@@ -84,7 +84,7 @@ impl EtcdCluster {
             .args(["--initial-cluster", &members.join(","), "--initial-cluster-state", "new"])
             .args(["--heartbeat-interval", "50", "--election-timeout", "500"])
             // Only processes are killed here, never the machine, so the page cache keeps the data.
-            .args(["--unsafe-no-fsync", "--log-level", "warn"])
+            .args(["--unsafe-no-fsync", "--log-level", "warn", "--quota-backend-bytes", "8589934592"])
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)

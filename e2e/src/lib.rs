@@ -15,7 +15,7 @@ pub mod proxy;
 pub mod server;
 pub mod tools;
 
-pub use balancer::{Balancer, Health};
+pub use balancer::Balancer;
 pub use etcd::Etcd;
 pub use etcd_cluster::EtcdCluster;
 pub use kubectl::Kubectl;

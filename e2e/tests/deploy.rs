@@ -6,6 +6,7 @@ mod deploy {
     mod backup;
     mod balancer;
     pub(crate) mod host;
+    mod image;
     pub(crate) mod manifests;
     mod metrics;
     mod monitoring;

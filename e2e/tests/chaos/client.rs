@@ -10,22 +10,24 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::history::{MARK, Outcome, Told, mark};
+use super::history::{How, MARK, Noted, Outcome, Told, mark};
 use super::random::Random;
 
 /// Objects that all clients contend for.
 const NAMES: usize = 40;
-/// Between the requests of one client.
-const PAUSE: Duration = Duration::from_millis(40);
+/// How long a client waits that was asked to come again.
+const AGAIN: Duration = Duration::from_millis(40);
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What all clients were told.
-#[derive(Default)]
 pub(super) struct Record {
-    told: Mutex<Vec<Told>>,
+    noted: Mutex<Vec<Noted>>,
+    begun: Instant,
+    /// Between the requests of one client.
+    pause: Duration,
     /// The newest revision that was acknowledged.
     pub(super) floor: AtomicI64,
     marks: AtomicU64,
@@ -38,12 +40,33 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn note(&self, told: Told) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+    pub(super) fn new(pause: Duration) -> Self {
+        Record {
+            noted: Mutex::default(),
+            begun: Instant::now(),
+            pause,
+            floor: AtomicI64::default(),
+            marks: AtomicU64::default(),
+            planned: AtomicBool::default(),
+            failed_in_plan: Mutex::default(),
+            failures: AtomicU64::default(),
+            stop: AtomicBool::default(),
+        }
     }
 
-    pub(super) fn take(&self) -> Vec<Told> {
-        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The time since the beginning.
+    pub(super) fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Notes what a request that began at `begun` was told just now.
+    pub(super) fn note(&self, begun: Duration, told: Told) {
+        let noted = Noted { begun, ended: self.now(), told };
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
+    }
+
+    pub(super) fn take(&self) -> Vec<Noted> {
+        std::mem::take(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn acknowledged(&self, revision: i64) {
@@ -55,7 +78,7 @@ impl Record {
         if let kube::Error::Api(status) = error
             && (400..500).contains(&status.code)
         {
-            return Outcome::Refused;
+            return Outcome::Refused(status.code);
         }
         self.lost(planned, &format!("{what}: {error:?}"));
         Outcome::Unknown
@@ -79,25 +102,32 @@ pub(super) async fn run(client: Client, record: Arc<Record>, mut random: Random)
         if timeout(PATIENCE, step).await.is_err() {
             record.lost(planned, &format!("no answer to {what} of {name}"));
         }
-        sleep(PAUSE).await;
+        sleep(record.pause).await;
     }
 }
 
 /// Notes that nobody told how a write ended, if it is given up.
-struct Pending<'a>(&'a Record, Option<Told>);
+struct Pending<'a> {
+    record: &'a Record,
+    begun: Duration,
+    /// What is noted with each outcome.
+    told: Box<dyn Fn(Outcome) -> Told + Send + 'a>,
+    outcome: Outcome,
+}
 
-impl Pending<'_> {
-    fn ends(mut self, told: Told) {
-        self.1 = None;
-        self.0.note(told);
+impl<'a> Pending<'a> {
+    fn new(record: &'a Record, told: impl Fn(Outcome) -> Told + Send + 'a) -> Self {
+        Pending { record, begun: record.now(), told: Box::new(told), outcome: Outcome::Unknown }
+    }
+
+    fn ends(mut self, outcome: Outcome) {
+        self.outcome = outcome;
     }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        if let Some(told) = self.1.take() {
-            self.0.note(told);
-        }
+        self.record.note(self.begun, (self.told)(self.outcome));
     }
 }
 
@@ -112,37 +142,20 @@ async fn step(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, pl
 
 async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, planned: bool) {
     let mark = mark(record.marks.fetch_add(1, Ordering::Relaxed));
-    let object = |version: Option<&str>| -> ConfigMap {
-        let metadata = json!({"name": name, "resourceVersion": version});
-        serde_json::from_value(json!({"metadata": metadata, "data": {"mark": mark}})).unwrap()
-    };
-    let told = |outcome| Told::Write { mark: mark.clone(), outcome };
-    let pending = Pending(record, Some(told(Outcome::Unknown)));
-    let answer = match what {
-        0..=2 => loop {
-            let answer = api.create(&PostParams::default(), &object(None)).await;
-            if !again(&answer).await {
-                break answer;
-            }
+    let how = match what {
+        0..=2 => How::Create,
+        3 | 4 => match api.get_opt(name).await {
+            Ok(Some(current)) => How::Update(revision(&current)),
+            _ => return,
         },
-        3 | 4 => {
-            let Ok(Some(current)) = api.get_opt(name).await else { return };
-            let version = current.metadata.resource_version;
-            loop {
-                let answer = api.replace(name, &PostParams::default(), &object(version.as_deref())).await;
-                if !again(&answer).await {
-                    break answer;
-                }
-            }
-        }
-        _ => {
-            let patch = Patch::Merge(json!({"data": {"mark": mark}}));
-            loop {
-                let answer = api.patch(name, &PatchParams::default(), &patch).await;
-                if !again(&answer).await {
-                    break answer;
-                }
-            }
+        _ => How::Patch,
+    };
+    let told = |outcome| Told::Write { name: name.to_owned(), how, mark: mark.clone(), outcome };
+    let pending = Pending::new(record, told);
+    let answer = loop {
+        let answer = write_once(api, name, how, &mark).await;
+        if !again(&answer).await {
+            break answer;
         }
     };
     let outcome = match answer {
@@ -153,21 +166,43 @@ async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, p
         }
         Err(error) => record.failed(planned, "write", &error),
     };
-    pending.ends(told(outcome));
+    pending.ends(outcome);
+}
+
+async fn write_once(
+    api: &Api<ConfigMap>,
+    name: &str,
+    how: How,
+    mark: &str,
+) -> Result<ConfigMap, kube::Error> {
+    let object = |version: Option<String>| -> ConfigMap {
+        let metadata = json!({"name": name, "resourceVersion": version});
+        serde_json::from_value(json!({"metadata": metadata, "data": {"mark": mark}})).unwrap()
+    };
+    match how {
+        How::Create => api.create(&PostParams::default(), &object(None)).await,
+        How::Update(revision) => {
+            api.replace(name, &PostParams::default(), &object(Some(revision.to_string()))).await
+        }
+        How::Patch => {
+            let patch = Patch::Merge(json!({"data": {"mark": mark}}));
+            api.patch(name, &PatchParams::default(), &patch).await
+        }
+    }
 }
 
 /// Whether a server asked to come again, which clients do.
 async fn again<T>(answer: &Result<T, kube::Error>) -> bool {
     let again = matches!(answer, Err(kube::Error::Api(status)) if status.code == 429);
     if again {
-        sleep(PAUSE).await;
+        sleep(AGAIN).await;
     }
     again
 }
 
 async fn delete(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
     let floor = record.floor.load(Ordering::SeqCst);
-    let told = |outcome| Told::Delete { name: name.to_owned(), floor, outcome };
+    let pending = Pending::new(record, |outcome| Told::Delete { name: name.to_owned(), floor, outcome });
     let answer = loop {
         let answer = api.delete(name, &DeleteParams::default()).await;
         if !again(&answer).await {
@@ -178,26 +213,26 @@ async fn delete(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool
         Ok(_) => Outcome::Done(None),
         Err(error) => record.failed(planned, "delete", &error),
     };
-    record.note(told(outcome));
+    pending.ends(outcome);
 }
 
 async fn get(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
-    let floor = record.floor.load(Ordering::SeqCst);
+    let (begun, floor) = (record.now(), record.floor.load(Ordering::SeqCst));
     match api.get_opt(name).await {
         Ok(found) => {
             let found = found.map(|object| (revision(&object), mark_of(&object)));
-            record.note(Told::Get { name: name.to_owned(), floor, found });
+            record.note(begun, Told::Get { name: name.to_owned(), floor, found });
         }
         Err(error) => drop(record.failed(planned, "get", &error)),
     }
 }
 
 async fn list(api: &Api<ConfigMap>, record: &Record, planned: bool) {
-    let floor = record.floor.load(Ordering::SeqCst);
+    let (begun, floor) = (record.now(), record.floor.load(Ordering::SeqCst));
     match api.list(&ListParams::default()).await {
         Ok(list) => {
             let revision = list.metadata.resource_version.unwrap().parse().unwrap();
-            record.note(Told::List { floor, revision, items: items(&list.items) });
+            record.note(begun, Told::List { floor, revision, items: items(&list.items) });
         }
         Err(error) => drop(record.failed(planned, "list", &error)),
     }

@@ -26,16 +26,35 @@ pub(super) fn mark(n: u64) -> String {
 pub(super) enum Outcome {
     /// It happened, at this revision; a deletion does not say at which.
     Done(Option<i64>),
-    /// It did not happen.
-    Refused,
+    /// It did not happen, with the code that said so.
+    Refused(u16),
     /// Nobody told.
     Unknown,
+}
+
+/// What kind of write it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Create,
+    /// Of the object at this revision.
+    Update(i64),
+    Patch,
+}
+
+/// What a client was told, and between which times since the beginning.
+#[derive(Debug, Clone)]
+pub(super) struct Noted {
+    pub(super) begun: Duration,
+    pub(super) ended: Duration,
+    pub(super) told: Told,
 }
 
 /// What a client did and was told.
 #[derive(Debug, Clone)]
 pub(super) enum Told {
     Write {
+        name: String,
+        how: How,
         mark: String,
         outcome: Outcome,
     },
@@ -96,7 +115,11 @@ impl History {
                     break 'all;
                 }
                 let name = kv.key_str().unwrap().trim_start_matches(prefix).to_owned();
-                let mark = (event.event_type() == EventType::Put).then(|| mark_in(kv.value()));
+                let mark = mark_in(kv.value());
+                if event.event_type() == EventType::Put && mark.is_none() {
+                    // Controllers have objects of their own there.
+                    continue;
+                }
                 changes.push(Change { revision: kv.mod_revision(), name, mark });
             }
         }
@@ -111,8 +134,8 @@ impl History {
         self.changes.len()
     }
 
-    /// Everything that is wrong with what clients were told.
-    pub(super) fn violations(&self, told: &[Told]) -> Vec<String> {
+    /// When each write happened, by its mark; more than once is wrong.
+    pub(super) fn marks(&self) -> HashMap<&str, Vec<i64>> {
         let mut marks: HashMap<&str, Vec<i64>> = HashMap::new();
         let mut before: HashMap<&str, &str> = HashMap::new();
         for change in &self.changes {
@@ -126,40 +149,48 @@ impl History {
                 None => drop(before.remove(change.name.as_str())),
             }
         }
+        marks
+    }
+
+    /// Everything that is wrong with what clients were told.
+    pub(super) fn violations<'t>(&self, told: impl IntoIterator<Item = &'t Told>) -> Vec<String> {
+        let marks = self.marks();
         let twice = marks.iter().filter(|(_, revisions)| revisions.len() > 1);
-        let twice = twice.map(|(mark, revisions)| format!("{mark} was written at {revisions:?}"));
-        let wrong = told.iter().filter_map(|told| {
-            let why = self.violation(told, &marks)?;
-            Some(format!("{why}: {told:?}"))
-        });
-        twice.chain(wrong).collect()
+        let mut violations: Vec<String> =
+            twice.map(|(mark, revisions)| format!("{mark} was written at {revisions:?}")).collect();
+        let mut lists = Vec::new();
+        for told in told {
+            if let Told::List { revision, items, .. } = told {
+                lists.push((*revision, items));
+            }
+            violations.extend(self.violation(told, &marks).map(|why| format!("{why}: {told:?}")));
+        }
+        violations.extend(self.lists_violations(lists));
+        violations
     }
 
     fn violation(&self, told: &Told, marks: &HashMap<&str, Vec<i64>>) -> Option<&'static str> {
         match told {
-            Told::Write { mark, outcome } => {
+            Told::Write { mark, outcome, .. } => {
                 let happened = marks.get(mark.as_str());
                 match outcome {
                     Outcome::Done(revision) => (happened.and_then(|all| all.first()) != revision.as_ref())
                         .then_some("an acknowledged write is not in the history"),
-                    Outcome::Refused => happened.map(|_| "a refused write happened"),
+                    Outcome::Refused(_) => happened.map(|_| "a refused write happened"),
                     Outcome::Unknown => None,
                 }
             }
             Told::Delete { name, floor, outcome } => {
-                let gone = |change: &Change| change.mark.is_none() && change.revision > *floor;
+                let gone = since(self.of(name), *floor).iter().any(|change| change.mark.is_none());
                 let done = matches!(outcome, Outcome::Done(_));
-                (done && !self.of(name).iter().any(gone)).then_some("an acknowledged deletion did not happen")
+                (done && !gone).then_some("an acknowledged deletion did not happen")
             }
             Told::Get { name, floor, found } => self.get_violation(name, *floor, found.as_ref()),
-            Told::List { floor, revision, items } => {
-                if revision < floor {
-                    return Some("a list is older than what was acknowledged before it");
-                }
-                (self.state_at(*revision) != *items).then_some("a list is not the state at its revision")
+            Told::List { floor, revision, .. } => {
+                (revision < floor).then_some("a list is older than what was acknowledged before it")
             }
             Told::Watch { from, to, events } => {
-                let happened = self.changes.iter().filter(|c| c.revision > *from && c.revision <= *to);
+                let happened = since(&self.changes, *from).iter().take_while(|c| c.revision <= *to);
                 let happened = happened.map(|c| (c.revision, c.name.clone(), c.mark.is_some()));
                 (!happened.eq(events.iter().cloned()))
                     .then_some("a watch did not say what happened, once and in order")
@@ -171,44 +202,60 @@ impl History {
         let changes = self.of(name);
         match found {
             Some((revision, mark)) => {
-                let Some(at) = changes.iter().position(|change| change.revision == *revision) else {
+                let at = changes.partition_point(|change| change.revision < *revision);
+                let Some(change) = changes.get(at).filter(|change| change.revision == *revision) else {
                     return Some("a read found what never was");
                 };
-                if changes[at].mark.as_ref() != Some(mark) {
+                if change.mark.as_ref() != Some(mark) {
                     return Some("a read found another object than there was");
                 }
                 let superseded = changes.get(at + 1).is_some_and(|next| next.revision <= floor);
                 superseded.then_some("a read is older than what was acknowledged before it")
             }
             None => {
-                let at_floor = changes.iter().rev().find(|change| change.revision <= floor);
+                let after = since(changes, floor);
+                let at_floor = changes[..changes.len() - after.len()].last();
                 let absent = at_floor.is_none_or(|change| change.mark.is_none())
-                    || changes.iter().any(|change| change.revision > floor && change.mark.is_none());
+                    || after.iter().any(|change| change.mark.is_none());
                 (!absent).then_some("a read did not find what was there")
             }
         }
     }
 
+    /// Lists with their revisions against the states there were, which are gone through once.
+    fn lists_violations(&self, mut lists: Vec<(i64, &BTreeMap<String, i64>)>) -> Vec<String> {
+        lists.sort_by_key(|(revision, _)| *revision);
+        let (mut state, mut changes, mut violations) =
+            (BTreeMap::new(), self.changes.iter().peekable(), Vec::new());
+        for (revision, items) in lists {
+            while let Some(change) = changes.next_if(|change| change.revision <= revision) {
+                match change.mark {
+                    Some(_) => drop(state.insert(change.name.clone(), change.revision)),
+                    None => drop(state.remove(&change.name)),
+                }
+            }
+            if state != *items {
+                violations.push(format!("a list is not the state at its revision {revision}: {items:?}"));
+            }
+        }
+        violations
+    }
+
     fn of(&self, name: &str) -> &[Change] {
         self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
     }
+}
 
-    fn state_at(&self, revision: i64) -> BTreeMap<String, i64> {
-        let mut state = BTreeMap::new();
-        for change in self.changes.iter().take_while(|change| change.revision <= revision) {
-            match change.mark {
-                Some(_) => drop(state.insert(change.name.clone(), change.revision)),
-                None => drop(state.remove(&change.name)),
-            }
-        }
-        state
-    }
+/// What happened after a revision.
+fn since(changes: &[Change], revision: i64) -> &[Change] {
+    &changes[changes.partition_point(|change| change.revision <= revision)..]
 }
 
 /// The mark in stored bytes.
-fn mark_in(value: &[u8]) -> String {
-    let at = memchr::memmem::find(value, MARK.as_bytes()).expect("every object has a mark");
-    String::from_utf8(value[at..at + MARK.len() + DIGITS].to_vec()).unwrap()
+fn mark_in(value: &[u8]) -> Option<String> {
+    let at = memchr::memmem::find(value, MARK.as_bytes())?;
+    let mark = value.get(at..at + MARK.len() + DIGITS)?;
+    String::from_utf8(mark.to_vec()).ok()
 }
 
 #[cfg(test)]
@@ -235,18 +282,19 @@ mod tests {
             (7, "b", None),
             (8, "b", Some(4)),
         ]);
-        let violations = history.violations(std::slice::from_ref(&told));
+        let violations = history.violations([&told]);
         assert_eq!(violations.is_empty(), is_right, "{told:?}: {violations:?}");
     }
 
     #[test]
     fn writes_are_held_against_history() {
-        let write = |n, outcome| Told::Write { mark: mark(n), outcome };
+        let write =
+            |n, outcome| Told::Write { name: "a".to_owned(), how: How::Patch, mark: mark(n), outcome };
         check(write(3, Outcome::Done(Some(5))), true);
         check(write(3, Outcome::Done(Some(6))), false);
         check(write(9, Outcome::Done(Some(5))), false);
-        check(write(3, Outcome::Refused), false);
-        check(write(9, Outcome::Refused), true);
+        check(write(3, Outcome::Refused(409)), false);
+        check(write(9, Outcome::Refused(409)), true);
         check(write(3, Outcome::Unknown), true);
         check(write(9, Outcome::Unknown), true);
         let delete = |floor, outcome| Told::Delete { name: "b".to_owned(), floor, outcome };

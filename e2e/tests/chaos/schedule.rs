@@ -14,9 +14,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::client::{self, Record};
 use super::history::History;
+use super::memory::Memory;
+use super::others::Others;
 use super::random::Random;
-use super::watcher;
 use super::world::World;
+use super::{calls, watcher};
 
 const CLIENTS: usize = 50;
 const WATCHERS: usize = 8;
@@ -27,6 +29,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How long after a fault its last effects are seen: a client's patience.
 const AFTERMATH: Duration = Duration::from_secs(6);
 const SECONDS: u64 = 45;
+/// Between the requests of one client, in milliseconds.
+const PAUSE_MILLIS: u64 = 40;
 /// The longest that a network is cut for, but for half a second.
 const CUT_MAX: Duration = Duration::from_secs(10);
 
@@ -59,7 +63,9 @@ async fn what_clients_are_told_is_what_happens() {
     let mut world = World::start().await;
     let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": "chaos"}})).unwrap();
     Api::all(world.client()).create(&PostParams::default(), &namespace).await.unwrap();
-    let (record, mut tasks) = (Arc::new(Record::default()), JoinSet::new());
+    let pause = Duration::from_millis(number("CHAOS_PAUSE", PAUSE_MILLIS));
+    let (record, mut tasks, mut memory) = (Arc::new(Record::new(pause)), JoinSet::new(), Memory::default());
+    let others = Others::start(&world, Random::new(!seed)).await;
     for n in 0..CLIENTS {
         let random = Random::new(seed.wrapping_add(u64::try_from(n).unwrap() << 32));
         tasks.spawn(client::run(world.client(), record.clone(), random));
@@ -82,12 +88,17 @@ async fn what_clients_are_told_is_what_happens() {
             7.. => cut_off(&world, what, server, member, cut).await,
             _ => fault(&mut world, &record, what, server, member).await,
         }
-        world.settle().await;
+        world.settle();
         sleep(PAUSE).await;
+        memory.sample(&mut world.servers);
     }
     record.stop.store(true, Ordering::SeqCst);
     let ended = async { while tasks.join_next().await.transpose().unwrap().is_some() {} };
     timeout(END_MAX, ended).await.expect("clients and watches come to their end");
+    if let Some(others) = others {
+        others.settle().await;
+    }
+    println!("{}", memory.report());
     judge(&world, &record).await;
 }
 
@@ -98,7 +109,7 @@ async fn fault(world: &mut World, record: &Record, what: usize, server: usize, m
             sleep(AFTERMATH).await;
             record.planned.store(true, Ordering::SeqCst);
             world.restart(server);
-            world.settle().await;
+            world.settle();
             record.planned.store(false, Ordering::SeqCst);
         }
         1 => {
@@ -169,13 +180,15 @@ async fn cut_off(world: &World, what: usize, server: usize, member: usize, cut: 
 
 async fn judge(world: &World, record: &Record) {
     let history = History::read(&world.etcd.urls(), "/registry/configmaps/chaos/").await;
-    let told = record.take();
+    let noted = record.take();
     let failures = record.failures.load(Ordering::Relaxed);
-    println!("{} changes, {} answers and watches, {failures} failures", history.len(), told.len());
-    assert!(told.len() > 1_000, "clients did something");
-    let violations = history.violations(&told);
+    println!("{} changes, {} answers and watches, {failures} failures", history.len(), noted.len());
+    assert!(noted.len() > 1_000, "clients did something");
+    let violations = history.violations(noted.iter().map(|noted| &noted.told));
+    println!("{} violations", violations.len());
     let shown: Vec<_> = violations.iter().take(20).collect();
     assert!(violations.is_empty(), "{} violations: {shown:#?}", violations.len());
+    println!("{}", block_in_place(|| calls::judge(&noted, &history, &world.path("calls"))).trim_end());
     let failed_in_plan = record.failed_in_plan.lock().unwrap();
     assert!(failed_in_plan.is_empty(), "failed in a planned restart: {failed_in_plan:#?}");
 }

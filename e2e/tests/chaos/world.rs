@@ -1,24 +1,27 @@
 //! The servers, their store, the balancer before them, and the networks in between.
 
-use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use e2e::{Balancer, EtcdCluster, Health, Network, Proxy, Server, process};
+use e2e::{Balancer, EtcdCluster, Network, Proxy, Server, process};
+use kube::config::Kubeconfig;
 use kube::{Client, Config};
 use tempfile::TempDir;
 use tokio::task::block_in_place;
 
-const SERVERS: usize = 3;
+pub(super) const SERVERS: usize = 3;
 const READY_MAX: Duration = Duration::from_secs(90);
 const STOP_MAX: Duration = Duration::from_secs(60);
+/// How often the balancer asks how a server is. It believes the second failure.
+const CHECK: Duration = Duration::from_millis(500);
 
 pub(super) struct World {
     pub(super) servers: Vec<Server>,
     pub(super) etcd: EtcdCluster,
-    pub(super) balancer: Balancer,
+    balancer: Balancer,
     links: Vec<Links>,
     config: Config,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 /// The ways between a server and everybody else. Each ends with a proxy.
@@ -36,8 +39,11 @@ impl World {
         // One authority and one administrator for all of them.
         let flags = [
             format!("--cert-dir={}", dir.path().display()),
+            // The balancer asks without proving who it is, which is allowed where roles decide.
+            "--authorization-mode=Node,RBAC".to_owned(),
             "--etcd-compaction-interval=0".to_owned(),
-            "--shutdown-delay-duration=2s".to_owned(),
+            // Longer than two checks.
+            "--shutdown-delay-duration=3s".to_owned(),
             "--shutdown-send-retry-after=true".to_owned(),
             "--shutdown-watch-termination-grace-period=5s".to_owned(),
         ];
@@ -56,24 +62,39 @@ impl World {
             // What is expected of it when its store or its neighbours fail. Panics are not.
             server.allow_log("] \"");
         }
-        let config = servers[0].client_config().await;
-        let ports: Vec<u16> = links.iter().map(|links| links.front.port()).collect();
-        let clients: HashMap<u16, Client> =
-            ports.iter().map(|port| (*port, Client::try_from(at(&config, *port)).unwrap())).collect();
-        let balancer = Balancer::start(ports, move |port| health(clients[&port].clone())).await;
-        balancer.all_ready(READY_MAX).await;
-        World { servers, etcd, balancer, links, config, _dir: dir }
+        let mut config = servers[0].client_config().await;
+        let ports = std::array::from_fn(|n| links[n].front.port());
+        let balancer = Balancer::start(ports, CHECK);
+        block_in_place(|| balancer.all_ready(READY_MAX));
+        config.cluster_url = address(&balancer).parse().unwrap();
+        World { servers, etcd, balancer, links, config, dir }
     }
 
     /// A client with a connection of its own through the balancer.
     pub(super) fn client(&self) -> Client {
-        Client::try_from(at(&self.config, self.balancer.port())).unwrap()
+        Client::try_from(self.config.clone()).unwrap()
+    }
+
+    /// A kubeconfig of the administrator, by way of the balancer.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        let mut config = Kubeconfig::read_from(self.servers[0].kubeconfig()).unwrap();
+        config.clusters[0].cluster.as_mut().unwrap().server = Some(address(&self.balancer));
+        let path = self.path("balancer.kubeconfig");
+        std::fs::write(&path, serde_json::to_string(&config).unwrap()).unwrap();
+        path
+    }
+
+    /// A file of this run.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        Path::join(self.dir.path(), name)
     }
 
     /// Waits until every server is ready.
-    pub(super) async fn settle(&self) {
-        block_in_place(|| self.etcd.wait());
-        self.balancer.all_ready(READY_MAX).await;
+    pub(super) fn settle(&self) {
+        block_in_place(|| {
+            self.etcd.wait();
+            self.balancer.all_ready(READY_MAX);
+        });
     }
 
     /// Ends a server in an orderly way, and starts it again.
@@ -113,17 +134,6 @@ impl World {
     }
 }
 
-fn at(config: &Config, port: u16) -> Config {
-    let mut config = config.clone();
-    config.cluster_url = format!("https://127.0.0.1:{port}").parse().unwrap();
-    config
-}
-
-async fn health(client: Client) -> Health {
-    let request = http::Request::get("/readyz").body(Vec::new()).unwrap();
-    match client.request_text(request).await {
-        Ok(_) => Health::Ready,
-        Err(kube::Error::Api(_)) => Health::Leaving,
-        Err(_) => Health::Gone,
-    }
+fn address(balancer: &Balancer) -> String {
+    format!("https://127.0.0.1:{}", balancer.port())
 }

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use e2e::balancer::configuration;
 use e2e::process::{self, Lines};
 use e2e::tools;
 
@@ -12,24 +13,13 @@ use super::manifests::kubeadm_flags;
 const LIMIT: Duration = Duration::from_secs(30);
 const REQUESTS: usize = 20;
 
-/// The configuration with other addresses: of its port, and of the servers in order.
-fn placed(port: u16, servers: [u16; 3]) -> String {
-    let text = std::fs::read_to_string(tools::root().join("deploy/haproxy/haproxy.cfg")).unwrap();
-    let text = text.replace("bind :6443", &format!("bind 127.0.0.1:{port}"));
-    let places = ["10.0.0.10:6443", "10.0.0.11:6443", "10.0.0.12:6443"];
-    places.iter().zip(servers).fold(text, |text, (place, port)| {
-        assert!(text.contains(place), "{place}");
-        text.replace(place, &format!("127.0.0.1:{port}"))
-    })
-}
-
 #[test]
 fn haproxy_takes_the_configuration_and_sends_requests_to_who_is_ready() {
     let host = Host::new();
     let server = host.run(&kubeadm_flags());
     let port = tools::free_port();
     let file = host.path("haproxy.cfg");
-    std::fs::write(&file, placed(port, [tools::free_port(), host.port, tools::free_port()])).unwrap();
+    std::fs::write(&file, configuration(port, [tools::free_port(), host.port, tools::free_port()])).unwrap();
     let program = tools::program("haproxy");
     let checked = process::run(Command::new(&program).args(["-c", "-f"]).arg(&file), "", LIMIT);
     assert!(checked.status.success(), "{checked:?}");

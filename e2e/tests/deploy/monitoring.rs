@@ -40,6 +40,8 @@ const MIXIN: &str = "
     apiserver_client_certificate_expiration_seconds_bucket
     apiserver_client_certificate_expiration_seconds_count
     aggregator_unavailable_apiservice
+    aggregator_unavailable_apiservice_total
+    apiserver_request_terminations_total
     workqueue_adds_total
     workqueue_depth
     workqueue_queue_duration_seconds_bucket
@@ -49,6 +51,20 @@ const MIXIN: &str = "
     apiserver_storage_objects
     kubernetes_build_info
 ";
+
+/// What kubernetes-mixin's expressions select by, and sum up by: a series and its labels.
+const MIXIN_LABELS: [(&str, &str); 8] = [
+    ("apiserver_request_total", "verb code resource"),
+    ("apiserver_request_sli_duration_seconds", "verb scope subresource resource"),
+    ("apiserver_request_duration_seconds", "verb subresource"),
+    ("aggregator_unavailable_apiservice", "name"),
+    ("aggregator_unavailable_apiservice_total", "name"),
+    ("workqueue_adds_total", "name"),
+    ("workqueue_depth", "name"),
+    ("workqueue_queue_duration_seconds", "name"),
+];
+/// Bounds that its error budget counts requests by: of writes and single objects, of a namespace, of all.
+const MIXIN_BOUNDS: [&str; 3] = ["1", "5", "30"];
 
 /// The series that an expression of Prometheus names.
 fn series(expression: &str) -> BTreeSet<String> {
@@ -137,6 +153,21 @@ fn alerts_and_boards_find_their_series() {
 fn the_series_of_kubernetes_mixin_are_there() {
     let missing = missing(MIXIN.split_whitespace(), after_traffic());
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn kubernetes_mixin_finds_the_labels_and_bounds_that_it_asks_for() {
+    let page = after_traffic();
+    for (name, labels) in MIXIN_LABELS {
+        let family = &page[name];
+        let missing: Vec<&str> =
+            labels.split_whitespace().filter(|label| !family.labels.contains(*label)).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+    }
+    let bounds = &page["apiserver_request_sli_duration_seconds"].buckets;
+    let missing: Vec<&str> =
+        MIXIN_BOUNDS.into_iter().filter(|bound| !bounds.iter().any(|b| b == bound)).collect();
+    assert!(missing.is_empty(), "{missing:?} of {bounds:?}");
 }
 
 #[test]

@@ -77,6 +77,20 @@ pub struct Failure {
     passing: bool,
 }
 
+/// A path without empty parts, `.`, `..` and a slash at its end. Upstream's clients join paths, and some servers send
+/// those elsewhere who ask for `//path`.
+fn cleaned(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
 impl Webhook {
     /// A webhook as a kubeconfig describes it. `initial_wait` is how long to wait before the second attempt.
     ///
@@ -93,7 +107,7 @@ impl Webhook {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
-        let target = format!("{}?timeout={}", self.url.path(), format_duration(nanos));
+        let target = format!("{}?timeout={}", cleaned(self.url.path()), format_duration(nanos));
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = target.parse().ok();
         self.url = Uri::from_parts(parts).unwrap_or(self.url);

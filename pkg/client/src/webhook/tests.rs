@@ -25,6 +25,20 @@ async fn outcome(head: &'static str) -> (Result<String, String>, Vec<Option<u16>
     (answer, codes.into_inner().unwrap())
 }
 
+#[test]
+fn paths_are_cleaned() {
+    for (path, expected) in [
+        ("", "/"),
+        ("/", "/"),
+        ("//failing", "/failing"),
+        ("/a/", "/a"),
+        ("/a//b/./../c%2F", "/a/c%2F"),
+        ("/../..", "/"),
+    ] {
+        assert_eq!(cleaned(path), expected, "{path}");
+    }
+}
+
 #[tokio::test]
 async fn an_answer_is_taken_at_once() {
     let (answer, codes) = outcome("HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}").await;

@@ -1,0 +1,83 @@
+//! What clients did to each object, and when, for porcupine: a checker of linearizability that knows nothing of us.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use e2e::{process, tools};
+use serde_json::json;
+
+use super::history::{History, How, Noted, Outcome, Told};
+
+/// The first build fetches and compiles it.
+const BUILD_MAX: Duration = Duration::from_secs(300);
+const RUN_MAX: Duration = Duration::from_secs(900);
+/// When nobody was told how a write ended, it may happen for so long after its client gave up: a server that
+/// goes on with it has `--request-timeout`.
+const LATE_MAX: Duration = Duration::from_secs(70);
+
+/// One line per call. Whether and when a write happened whose outcome nobody was told, etcd's history says.
+fn lines(noted: &[Noted], history: &History) -> String {
+    let (marks, mut text) = (history.marks(), String::new());
+    for Noted { begun, ended, told } in noted {
+        let (name, kind, expected, outcome) = match told {
+            Told::Write { name, how, mark, outcome } => {
+                let (kind, expected) = match how {
+                    How::Create => ("create", 0),
+                    How::Update(revision) => ("update", *revision),
+                    How::Patch => ("patch", 0),
+                };
+                match (outcome, marks.get(mark.as_str()).and_then(|all| all.first())) {
+                    (Outcome::Unknown, None) => continue,
+                    (Outcome::Unknown, Some(revision)) => (name, kind, expected, ("late", 0, *revision)),
+                    (outcome, _) => (name, kind, expected, outcome_of(*outcome)),
+                }
+            }
+            Told::Delete { name, outcome, .. } => (name, "delete", 0, outcome_of(*outcome)),
+            Told::Get { name, found, .. } => {
+                let revision = found.as_ref().map_or(0, |(revision, _)| *revision);
+                (name, "get", 0, ("done", 0, revision))
+            }
+            Told::List { .. } | Told::Watch { .. } => continue,
+        };
+        let (outcome, code, revision) = outcome;
+        let is_late = matches!(outcome, "late" | "unknown");
+        let ended = if is_late { *ended + LATE_MAX } else { *ended };
+        let line = json!({
+            "name": name, "kind": kind, "expected": expected, "outcome": outcome, "code": code, "revision": revision,
+            "begun": micros(*begun), "ended": micros(ended),
+        });
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+fn outcome_of(outcome: Outcome) -> (&'static str, u16, i64) {
+    match outcome {
+        Outcome::Done(revision) => ("done", 0, revision.unwrap_or_default()),
+        Outcome::Refused(code) => ("refused", code, 0),
+        Outcome::Unknown => ("unknown", 0, 0),
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap()
+}
+
+/// Has porcupine judge; says what it found.
+pub(super) fn judge(noted: &[Noted], history: &History, file: &Path) -> String {
+    std::fs::write(file, lines(noted, history)).unwrap();
+    let done = process::run(Command::new(program()).arg(file), "", RUN_MAX);
+    assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
+    done.stdout
+}
+
+fn program() -> PathBuf {
+    let built = tools::target().join("e2e/porcupine");
+    let mut command = Command::new(tools::program("go"));
+    command.args(["build", "-mod=mod", "-o"]).arg(&built).arg(".");
+    let done = process::run(command.current_dir(tools::root().join("e2e/porcupine")), "", BUILD_MAX);
+    assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
+    built
+}

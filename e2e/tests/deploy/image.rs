@@ -1,0 +1,114 @@
+//! The image: made without an engine, unpacked, and its program run as nobody in a root that cannot be written to.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use e2e::process::{self, Finished, Lines};
+use e2e::tools;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const LIMIT: Duration = Duration::from_secs(300);
+const READY: &str = "export KUBECONFIG=";
+/// What the Containerfile says.
+const USER: &str = "65532:65532";
+const PROGRAM: &str = "/usr/local/bin/kube-apiserver";
+
+fn run(command: &mut Command) -> Finished {
+    let done = process::run(command, "", LIMIT);
+    assert!(done.status.success(), "{command:?}: {done:?}");
+    done
+}
+
+/// A directory as `make dist` leaves it, with the server under test. If that is not static, what it is linked to is put
+/// into the image's root beside it.
+fn make_root(dir: &Path) {
+    let (dist, root) = (dir.join("dist"), dir.join("made"));
+    std::fs::create_dir(&dist).unwrap();
+    let program = dist.join("kube-apiserver-linux-amd64");
+    run(Command::new("strip").arg("-o").arg(program).arg(tools::apiserver()));
+    std::fs::write(dist.join("THIRD-PARTY-LICENSES.txt"), "").unwrap();
+    let tool = |name: &str| tools::root().join("tools").join(name);
+    run(Command::new(tool("image-root.sh")).arg(&dist).arg(&root));
+    let linked = process::run(Command::new("ldd").arg(tools::apiserver()), "", LIMIT);
+    let words = linked.stdout.split_whitespace().filter(|word| word.starts_with('/'));
+    for library in words.filter(|_| linked.status.success()) {
+        let to = root.join(library.trim_start_matches('/'));
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(library, to).unwrap();
+    }
+    run(Command::new(tool("image-archive.py")).arg(&root).arg(dir.join("image.tar")));
+}
+
+/// A blob of an unpacked archive, whose name has to be what it says it is.
+fn blob(image: &Path, described: &Value) -> (std::path::PathBuf, Vec<u8>) {
+    let digest = described["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+    let path = image.join("blobs/sha256").join(digest);
+    let sum = run(Command::new("sha256sum").arg(&path)).stdout;
+    assert!(sum.starts_with(digest), "{digest} {sum}");
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(described["size"], bytes.len());
+    (path, bytes)
+}
+
+/// Unpacks an archive's layer; returns how the image says it is run.
+fn unpack(dir: &Path, root: &Path) -> Value {
+    let image = dir.join("image");
+    std::fs::create_dir_all(&image).unwrap();
+    run(Command::new("tar").arg("-xf").arg(dir.join("image.tar")).arg("-C").arg(&image));
+    let index: Value = serde_json::from_slice(&std::fs::read(image.join("index.json")).unwrap()).unwrap();
+    let manifest: Value = serde_json::from_slice(&blob(&image, &index["manifests"][0]).1).unwrap();
+    assert_eq!(manifest["layers"].as_array().unwrap().len(), 1);
+    let (layer, _) = blob(&image, &manifest["layers"][0]);
+    std::fs::create_dir_all(root).unwrap();
+    run(Command::new("tar").args(["-xzf"]).arg(layer).arg("-C").arg(root));
+    let config: Value = serde_json::from_slice(&blob(&image, &manifest["config"]).1).unwrap();
+    config["config"].clone()
+}
+
+#[test]
+fn the_program_of_the_image_runs_as_nobody_in_a_root_that_is_read_only() {
+    let dir = TempDir::new().unwrap();
+    let root = dir.path().join("root");
+    make_root(dir.path());
+    let config = unpack(dir.path(), &root);
+    assert_eq!(config["User"], USER);
+    assert_eq!(config["Entrypoint"], serde_json::json!([PROGRAM]));
+
+    // Where an engine mounts what it gives.
+    for name in ["data", "proc"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    // Without root's rights it is nobody by another way: in a user namespace, where root is who runs this.
+    let unshare: &[&str] = if is_root { &["-m"] } else { &["-m", "-U", "-r"] };
+    let user = if is_root { format!("--userspec={USER}") } else { String::new() };
+    let allowed = Command::new("unshare").args(unshare).arg("true").output();
+    if !allowed.is_ok_and(|done| done.status.success()) {
+        println!("namespaces are not allowed here: the image is not run");
+        return;
+    }
+    let port = tools::free_port();
+    let script = format!(
+        "set -e; mount --bind . .; cd \"$PWD\"; mount -o remount,bind,ro .; mount -t tmpfs -o mode=1777 tmpfs data; \
+         mount --rbind /proc proc; exec chroot {user} . {PROGRAM} --bind-address=127.0.0.1 --secure-port={port} \
+         --cert-dir=/data/pki --embedded-data-dir=/data/store"
+    );
+    let mut command = Command::new("unshare");
+    command.args(unshare).args(["sh", "-c", &script]).current_dir(&root).env_clear();
+    for variable in config["Env"].as_array().unwrap() {
+        let (name, value) = variable.as_str().unwrap().split_once('=').unwrap();
+        let value = if name == "PATH" { "/usr/bin:/bin:/usr/sbin:/sbin" } else { value };
+        command.env(name, value);
+    }
+    let mut server = Lines::start(&mut command);
+    let ready = server.find(LIMIT, |line| line.starts_with(READY));
+    assert!(ready.is_some(), "the image's program becomes ready");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child().id())).unwrap();
+    let uids = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
+    assert!(!is_root || uids.split_whitespace().skip(1).all(|uid| uid == "65532"), "{uids}");
+    // Nothing was written but what was mounted for it, which is gone with its namespace.
+    let data = std::fs::read_dir(root.join("data")).unwrap().count();
+    assert_eq!(data, 0);
+}

@@ -1,0 +1,110 @@
+//! Three replicas behind haproxy, restarted one after the other under client-go's requests and watches: nothing fails, and
+//! every watch goes on from where it was. `RESTARTS_RATE` and `RESTARTS_WATCHES` choose how many.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use e2e::{Balancer, Etcd, Server, process, tools};
+use kube::config::Kubeconfig;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The first build fetches and compiles client-go.
+const BUILD_MAX: Duration = Duration::from_secs(900);
+const READY_MAX: Duration = Duration::from_secs(90);
+const STOP_MAX: Duration = Duration::from_secs(60);
+const SERVERS: usize = 3;
+const CHECK: Duration = Duration::from_millis(500);
+const RATE: u64 = 100;
+const WATCHES: u64 = 200;
+
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+fn replicas(etcd: &Etcd, dir: &Path) -> Vec<Server> {
+    let flags = [
+        format!("--cert-dir={}", dir.display()),
+        // The balancer asks without proving who it is, which is allowed where roles decide.
+        "--authorization-mode=Node,RBAC".to_owned(),
+        // Longer than two checks.
+        "--shutdown-delay-duration=3s".to_owned(),
+        "--shutdown-send-retry-after=true".to_owned(),
+        "--shutdown-watch-termination-grace-period=5s".to_owned(),
+    ];
+    (0..SERVERS).map(|_| Server::start_on_flagged(&etcd.url(), &flags)).collect()
+}
+
+/// A kubeconfig of the administrator, by way of the balancer.
+fn kubeconfig(server: &Server, balancer: &Balancer, dir: &Path) -> PathBuf {
+    let mut config = Kubeconfig::read_from(server.kubeconfig()).unwrap();
+    let address = format!("https://127.0.0.1:{}", balancer.port());
+    config.clusters[0].cluster.as_mut().unwrap().server = Some(address);
+    let path = dir.join("balancer.kubeconfig");
+    std::fs::write(&path, serde_json::to_string(&config).unwrap()).unwrap();
+    path
+}
+
+/// Clients that run. Killed when dropped.
+struct Crowd(Child, BufReader<ChildStdout>);
+
+impl Crowd {
+    /// Starts them; returns when all watches are open.
+    fn start(kubeconfig: &Path) -> Self {
+        let built = tools::target().join("e2e/restarts");
+        let mut build = Command::new(tools::program("go"));
+        build.args(["build", "-mod=mod", "-o"]).arg(&built).arg(".");
+        let done = process::run(build.current_dir(tools::root().join("e2e/restarts")), "", BUILD_MAX);
+        assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
+        let mut child = Command::new(built)
+            .args(["-rate", &number("RESTARTS_RATE", RATE).to_string()])
+            .args(["-watches", &number("RESTARTS_WATCHES", WATCHES).to_string()])
+            .env("KUBECONFIG", kubeconfig)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Crowd(child, output)
+    }
+
+    /// Ends them; returns what they were told.
+    fn end(mut self) -> Value {
+        drop(self.0.stdin.take());
+        let mut text = String::new();
+        self.1.read_to_string(&mut text).unwrap();
+        println!("{text}");
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        process::end(&mut self.0);
+    }
+}
+
+#[test]
+fn nobody_notices_that_replicas_are_restarted() {
+    let (etcd, dir) = (Etcd::start(), TempDir::new().unwrap());
+    let mut servers = replicas(&etcd, dir.path());
+    let balancer = Balancer::start(std::array::from_fn(|n| servers[n].port()), CHECK);
+    balancer.all_ready(READY_MAX);
+    let crowd = Crowd::start(&kubeconfig(&servers[0], &balancer, dir.path()));
+    for server in &mut servers {
+        let status = server.terminate(STOP_MAX);
+        assert!(status.success(), "{status}");
+        server.restart();
+        balancer.all_ready(READY_MAX);
+    }
+    let told = crowd.end();
+    assert_eq!((told["Failed"].as_u64(), told["Relists"].as_u64()), (Some(0), Some(0)), "{told}");
+    assert_eq!(told["Watches"], number("RESTARTS_WATCHES", WATCHES), "{told}");
+    assert!(told["Requests"].as_u64() > Some(0) && told["Ended"].as_u64() > Some(0), "{told}");
+}
