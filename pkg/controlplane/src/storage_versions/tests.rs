@@ -1,3 +1,4 @@
+//! Claims about what servers say of the versions that they store.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use ::api::catalog::Serving;

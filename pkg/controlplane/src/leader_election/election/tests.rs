@@ -1,3 +1,4 @@
+//! Claims about who is elected, and when candidates are asked.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
