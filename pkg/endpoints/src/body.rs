@@ -155,7 +155,10 @@ pub(crate) fn decode(
     match format {
         Format::Json => decode_json(body, body, expected, validation, Vec::new()),
         Format::Yaml => {
-            let converted = yaml::to_json(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
+            let converted = yaml::to_json(body).map_err(|e| match e {
+                yaml::Error::NoRoom(e) => too_large(e),
+                e => unrecognized(expected, &e.to_string(), body),
+            })?;
             // A refusal words the duplicates as one error of the YAML decoder.
             let refusal = converted.strict_error().map(|error| error.to_string());
             let duplicates = match (validation, refusal) {

@@ -12,17 +12,31 @@ mod emit;
 mod encoding;
 mod natural;
 mod parse;
+mod plain_json;
 mod resolve;
 
 use std::fmt::{self, Display};
 
 use crate::json;
+use crate::room::{NoRoom, Room};
 
 /// Why a text is no YAML that could become JSON. Displays upstream's text, as near as a different
 /// parser comes to it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Error(String);
+pub enum Error {
+    /// Bad syntax, or what JSON cannot have.
+    #[error("{0}")]
+    Text(String),
+    /// What the text is made of would take too much memory.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+}
+
+impl Error {
+    fn text(text: &str) -> Self {
+        Error::Text(text.to_owned())
+    }
+}
 
 /// JSON that was YAML.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,14 +67,18 @@ impl Display for StrictError<'_> {
 /// Converts the first document of YAML text to JSON. An empty text is `null`.
 ///
 /// # Errors
-/// Bad syntax, keys that JSON cannot have, and documents whose aliases expand to too much.
+/// Bad syntax, keys that JSON cannot have, documents whose aliases expand to too much, and texts of more parts than
+/// their length has [`Room`] for.
 pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
     let text = encoding::decode(text)?;
     if text.chars().any(is_control) {
-        return Err(Error("yaml: control characters are not allowed".to_owned()));
+        return Err(Error::text("yaml: control characters are not allowed"));
+    }
+    if let Some(json) = plain_json::convert(&text) {
+        return Ok(YamlJson { json, duplicates: Vec::new() });
     }
     directives::check(&text)?;
-    let document = parse::document(&text)?;
+    let document = parse::document(&text, &mut Room::of_body(text.len()))?;
     build::json(&document)
 }
 

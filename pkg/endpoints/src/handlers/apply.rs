@@ -103,8 +103,10 @@ fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
 }
 
 fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
-    let converted =
-        yaml::to_json(body).map_err(|error| failed(format!("error converting YAML to JSON: {error}")))?;
+    let converted = yaml::to_json(body).map_err(|error| match error {
+        yaml::Error::NoRoom(error) => too_large(error),
+        error => failed(format!("error converting YAML to JSON: {error}")),
+    })?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
     let room = Room::of_body(body.len());

@@ -51,7 +51,7 @@ fn a_list_of_nothing_has_room_up_to_a_bound() {
 
 #[test]
 fn lists_in_lists_have_no_more_room_where_there_is_no_schema() {
-    let text = format!("[{}[]]", "[[]],".repeat(1_000_000));
+    let text = format!("[{}[]]", "[[]],".repeat(150_000));
     let room = Room::of_body(text.len());
     let flat = format!("[{}0]", "0,".repeat(1_400_000));
     assert!(json::decode_untyped_within(flat.as_bytes(), Room::of_body(0)).is_err());

@@ -133,24 +133,16 @@ impl Builder<'_> {
     }
 
     fn scalar(&mut self, value: &str, plain: bool, tag: &str) -> Result<(), Error> {
-        match resolve::scalar(value, plain, tag).map_err(Error)? {
-            Scalar::Null => self.out.extend_from_slice(b"null"),
-            Scalar::Bool(value) => self.out.extend_from_slice(value.to_string().as_bytes()),
-            Scalar::Int(value) => self.out.extend_from_slice(value.to_string().as_bytes()),
-            Scalar::Uint(value) => self.out.extend_from_slice(value.to_string().as_bytes()),
-            Scalar::Float(value) => {
-                let written = write_double(value, &mut self.out);
-                written.map_err(|_| Error(format!("json: unsupported value: {}", go_infinity(value))))?;
-            }
+        match resolve::scalar(value, plain, tag).map_err(Error::Text)? {
             Scalar::Text | Scalar::Timestamp if tag == "!!binary" => {
                 let decoded = json::base64::decode(value.as_bytes());
-                let bytes = decoded
-                    .map_err(|_| Error("yaml: !!binary value contains invalid base64 data".to_owned()))?;
+                let bytes =
+                    decoded.map_err(|_| Error::text("yaml: !!binary value contains invalid base64 data"))?;
                 write_string(&bytes, &mut self.out);
+                Ok(())
             }
-            Scalar::Text | Scalar::Timestamp => write_string(value.as_bytes(), &mut self.out),
+            scalar => write_scalar(scalar, value, &mut self.out),
         }
-        Ok(())
     }
 
     /// Gathers the entries of a map in the order in which they take effect.
@@ -178,7 +170,7 @@ impl Builder<'_> {
     /// Carries out `<<`: of a list of maps, the first ones win.
     fn merge(&mut self, value: Id, entries: &mut Entries, depth: usize) -> Result<(), Error> {
         if depth > MERGE_DEPTH_MAX {
-            return Err(Error("yaml: document contains excessive aliasing".to_owned()));
+            return Err(Error::text("yaml: document contains excessive aliasing"));
         }
         let document = self.document;
         match document.node(value).map(|node| &node.kind) {
@@ -205,7 +197,7 @@ impl Builder<'_> {
                 self.leave(map);
                 Ok(())
             }
-            _ => Err(Error("yaml: map merge requires map or sequence of maps as the value".to_owned())),
+            _ => Err(Error::text("yaml: map merge requires map or sequence of maps as the value")),
         }
     }
 
@@ -214,7 +206,7 @@ impl Builder<'_> {
             Some(expanding) if !*expanding => *expanding = true,
             _ => {
                 let name = self.document.anchor_name(at);
-                return Err(Error(format!("yaml: anchor '{name}' value contains itself")));
+                return Err(Error::Text(format!("yaml: anchor '{name}' value contains itself")));
             }
         }
         self.alias_depth += 1;
@@ -236,10 +228,29 @@ impl Builder<'_> {
         let many = self.alias_visits > 100 && self.visits > 1000 && ratio > alias_ratio_max(self.visits);
         let long = self.out.len().saturating_add(self.duplicates_len) > self.length_max;
         if many || (long && self.alias_visits > 0) {
-            return Err(Error("yaml: document contains excessive aliasing".to_owned()));
+            return Err(Error::text("yaml: document contains excessive aliasing"));
         }
         Ok(())
     }
+}
+
+/// Appends a scalar, which has been written as `text`, in JSON.
+///
+/// # Errors
+/// Numbers that JSON does not have.
+pub(super) fn write_scalar(scalar: Scalar, text: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+    match scalar {
+        Scalar::Null => out.extend_from_slice(b"null"),
+        Scalar::Bool(value) => out.extend_from_slice(value.to_string().as_bytes()),
+        Scalar::Int(value) => out.extend_from_slice(value.to_string().as_bytes()),
+        Scalar::Uint(value) => out.extend_from_slice(value.to_string().as_bytes()),
+        Scalar::Float(value) => {
+            let written = write_double(value, out);
+            written.map_err(|_| Error::Text(format!("json: unsupported value: {}", go_infinity(value))))?;
+        }
+        Scalar::Text | Scalar::Timestamp => write_string(text.as_bytes(), out),
+    }
+    Ok(())
 }
 
 /// How much of a document may come from aliases: nearly all of a small one, a tenth of a large one.
@@ -275,9 +286,9 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
     };
     let Some(Kind::Scalar { value: text, plain, tag }) = document.node(key).map(|node| &node.kind) else {
         let culprit = innermost_collection_key(document, key);
-        return Err(Error(format!("yaml: invalid map key: {}", go_syntax(document, culprit))));
+        return Err(Error::Text(format!("yaml: invalid map key: {}", go_syntax(document, culprit))));
     };
-    let scalar = resolve::scalar(text, *plain, tag).map_err(Error)?;
+    let scalar = resolve::scalar(text, *plain, tag).map_err(Error::Text)?;
     let name = match scalar {
         Scalar::Bool(value) => value.to_string(),
         Scalar::Int(value) => value.to_string(),
@@ -291,7 +302,9 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
                 _ => ("%!s(<nil>)", "<nil>".to_owned()),
             };
             let value = go_syntax(document, value);
-            return Err(Error(format!("unsupported map key of type: {go_type}, key: {key}, value: {value}")));
+            return Err(Error::Text(format!(
+                "unsupported map key of type: {go_type}, key: {key}, value: {value}"
+            )));
         }
         Scalar::Text | Scalar::Timestamp => text.clone().into_owned(),
     };

@@ -35,12 +35,12 @@ pub(super) fn translate(text: &str, error: &ScanError) -> Error {
         Complaint::Tab(what) => (number_from_one(tab_line(text, line)), what),
         Complaint::Anchor => {
             let name = anchor_name(text, marker.index());
-            return Error(format!("yaml: unknown anchor '{name}' referenced"));
+            return Error::Text(format!("yaml: unknown anchor '{name}' referenced"));
         }
     };
     match line {
-        0 => Error(format!("yaml: {what}")),
-        line => Error(format!("yaml: line {line}: {what}")),
+        0 => Error::Text(format!("yaml: {what}")),
+        line => Error::Text(format!("yaml: line {line}: {what}")),
     }
 }
 

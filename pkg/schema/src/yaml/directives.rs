@@ -43,7 +43,7 @@ pub(super) fn check(text: &str) -> Result<(), Error> {
 }
 
 fn at(line: usize, text: &str) -> Error {
-    Error(if line == 0 { format!("yaml: {text}") } else { format!("yaml: line {line}: {text}") })
+    Error::Text(if line == 0 { format!("yaml: {text}") } else { format!("yaml: line {line}: {text}") })
 }
 
 /// Reads `1.1` and what may stand behind it.

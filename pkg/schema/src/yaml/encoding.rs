@@ -41,5 +41,5 @@ fn is_high(unit: u16) -> bool {
 }
 
 fn error(text: &str) -> Error {
-    Error(format!("yaml: {text}"))
+    Error::Text(format!("yaml: {text}"))
 }

@@ -9,6 +9,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::Error;
 use super::complaint::translate;
+use crate::room::Room;
 
 /// How deep a document may nest; upstream's limit.
 const DEPTH_MAX: usize = 10_000;
@@ -99,14 +100,26 @@ impl<'a> EscapedSlashes<'a> {
         self.at = span.start.index() + span.len();
         match (found, span.start.line()) {
             (false, _) => Ok(()),
-            (true, 0 | 1) => Err(Error("yaml: found unknown escape character".to_owned())),
-            (true, line) => Err(Error(format!("yaml: line {line}: found unknown escape character"))),
+            (true, 0 | 1) => Err(Error::text("yaml: found unknown escape character")),
+            (true, line) => Err(Error::Text(format!("yaml: line {line}: found unknown escape character"))),
         }
     }
 }
 
-/// Parses the first document.
-pub(super) fn document(text: &str) -> Result<Document<'_>, Error> {
+/// What the parser keeps of each bracket, comma and colon between brackets until the outermost one closes, in bytes:
+/// a token, in a list that doubles while it grows.
+const TOKEN_BYTES: usize = 160;
+/// What a node takes, in the list of all that doubles while it grows, and in its parent's.
+const NODE_BYTES: usize = size_of::<Node<'_>>() * 3 / 2 + size_of::<(Id, Id)>();
+
+/// Parses the first document, within some room. All brackets, commas and colons count, for what is text and what is
+/// not is known only when they have been kept.
+///
+/// # Errors
+/// What is wrong with the text, and [`Error::NoRoom`].
+pub(super) fn document<'t>(text: &'t str, room: &mut Room) -> Result<Document<'t>, Error> {
+    let indicator = |byte: &u8| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':');
+    room.take(text.bytes().filter(indicator).count().saturating_mul(TOKEN_BYTES))?;
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
     let mut slashes = EscapedSlashes::find_in(text);
     for event in Parser::new_from_str(text) {
@@ -117,6 +130,7 @@ pub(super) fn document(text: &str) -> Result<Document<'_>, Error> {
         if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
             break;
         }
+        room.take(NODE_BYTES)?;
         builder.add(event, span)?;
     }
     Ok(Document { nodes: builder.nodes, text })
@@ -165,7 +179,7 @@ impl<'a> Builder<'a> {
         if opens {
             self.open.push((id, None));
             if self.open.len() > DEPTH_MAX {
-                return Err(Error(format!("yaml: line {line}: exceeded max depth of {DEPTH_MAX}")));
+                return Err(Error::Text(format!("yaml: line {line}: exceeded max depth of {DEPTH_MAX}")));
             }
         }
         Ok(())
