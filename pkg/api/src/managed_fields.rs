@@ -179,10 +179,10 @@ impl FieldManager {
         let live_value = self.live_value(live).map_err(Failure::Text)?;
         let versions = Through { versions: &self.versions, outside: options.outside };
         let engine = self.engine(&versions);
-        let (value, managed) = engine.apply(&live_value, &patch, managed, options)?;
-        drop(live_value);
         let name = engine.name(&patch);
-        let remembered = (options.manager == last_applied::KUBECTL).then_some(patch);
+        let remembered = (options.manager == last_applied::KUBECTL).then(|| patch.clone());
+        let (value, managed) = engine.apply(&live_value, patch, remembered.as_ref(), managed, options)?;
+        drop(live_value);
         let mut object = match (value, live) {
             (Some(value), _) => self.object(value, &name, default).map_err(Failure::Text)?,
             (None, Some(live)) => live.clone(),

@@ -125,7 +125,7 @@ fn apply_that_changes_nothing(bencher: Bencher) {
     let managers = managers(&texts());
     let config = json!({"apiVersion": "v1", "kind": "Pod", "metadata": old["metadata"], "spec": old["spec"]});
     bencher.with_inputs(|| managers.clone()).bench_local_values(|managers| {
-        Updater(&V1).apply(black_box(&old), &config, "v1", managers, "manager-0", true).unwrap()
+        Updater(&V1).apply(black_box(&old), config.clone(), "v1", managers, "manager-0", true).unwrap()
     });
 }
 

@@ -117,26 +117,28 @@ impl Engine<'_> {
         Ok(managed)
     }
 
-    /// Applies `patch` to `live`. `None` for the value says that nothing changed but, maybe, owners.
+    /// Applies `patch` to `live`. `None` for the value says that nothing changed but, maybe, owners. The patch becomes
+    /// part of the value; where it may have to be applied twice, `again` is a copy of it.
     ///
     /// # Errors
     /// See [`Failure`].
     pub(super) fn apply(
         &self,
         live: &Value,
-        patch: &Value,
+        patch: Value,
+        again: Option<&Value>,
         managed: Managed,
         options: ApplyOptions<'_>,
     ) -> Result<(Option<Value>, Managed), Failure> {
-        self.check_kind(patch)?;
+        self.check_kind(&patch)?;
         let managed = self.begin_tracking(live, managed, options.now).map_err(Failure::Text)?;
         if patch.pointer("/metadata/managedFields").is_some_and(Value::is_array) {
             let status = Status::bad_request("metadata.managedFields must be nil");
             return Err(Failure::Status(Box::new(status)));
         }
         let ty = self.type_of().map_err(Failure::Text)?;
-        typed::validate(patch, ty, Duplicates::Refuse).map_err(|error| {
-            Failure::Text(format!("failed to create typed patch object ({}): {error}", self.name(patch)))
+        typed::validate(&patch, ty, Duplicates::Refuse).map_err(|error| {
+            Failure::Text(format!("failed to create typed patch object ({}): {error}", self.name(&patch)))
         })?;
         typed::validate(live, ty, Duplicates::Allow).map_err(|error| {
             Failure::Text(format!("failed to create typed live object ({}): {error}", self.name(live)))
@@ -147,11 +149,11 @@ impl Engine<'_> {
             Err(ApplyError::Failed(text)) => Err(Failure::Text(text)),
             Err(ApplyError::Conflicts(conflicts)) => {
                 let conflicts = self.contested(live, ty, conflicts.0, options.manager);
-                if !conflicts.is_empty() {
+                let Some(patch) = again.filter(|_| conflicts.is_empty()) else {
                     return Err(Failure::Status(conflict::status(&conflicts, &managed)));
-                }
+                };
                 let forced = ApplyOptions { force: true, ..options };
-                self.merge(live, patch, managed, forced).map_err(|error| match error {
+                self.merge(live, patch.clone(), managed, forced).map_err(|error| match error {
                     ApplyError::Failed(text) => Failure::Text(text),
                     ApplyError::Conflicts(_) => Failure::Text("a forced apply has conflicts".to_owned()),
                 })
@@ -163,7 +165,7 @@ impl Engine<'_> {
     fn merge(
         &self,
         live: &Value,
-        patch: &Value,
+        patch: Value,
         managed: Managed,
         options: ApplyOptions<'_>,
     ) -> Result<(Option<Value>, Managed), ApplyError> {

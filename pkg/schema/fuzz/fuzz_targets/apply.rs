@@ -22,8 +22,8 @@ fuzz_target!(|data: (&[u8], &[u8], &[u8])| {
         if !fits || validate(&configuration, ty, Duplicates::Refuse).is_err() {
             continue;
         }
-        let merged = merge(&live, &configuration, ty).expect("both fit the type");
-        assert_eq!(merge(&merged, &configuration, ty).as_ref(), Ok(&merged));
+        let merged = merge(&live, configuration.clone(), ty).expect("both fit the type");
+        assert_eq!(merge(&merged, configuration.clone(), ty).as_ref(), Ok(&merged));
         assert!(compare(&merged, &merged, ty).expect("it fits the type").is_same());
         if let Ok(set) = field_set(&configuration, ty) {
             let _ = remove(&merged, &set, ty);

@@ -142,7 +142,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
     pub fn apply(
         &self,
         live: &Value,
-        config: &Value,
+        config: Value,
         version: &str,
         mut managers: Managers,
         manager: &str,
@@ -150,10 +150,10 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
     ) -> Result<(Option<Value>, Managers), ApplyError> {
         self.reconcile(&mut managers);
         let ty = self.type_of(version)?;
+        let set = typed::field_set(&config, ty);
         let merged =
             typed::merge(live, config, ty).map_err(|error| format!("failed to merge config: {error}"))?;
-        let mut set =
-            typed::field_set(config, ty).map_err(|error| format!("failed to get field set: {error}"))?;
+        let mut set = set.map_err(|error| format!("failed to get field set: {error}"))?;
         if let Some(filter) = self.0.filter(version) {
             filter.apply(&mut set);
         }

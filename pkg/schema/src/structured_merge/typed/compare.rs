@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::error::Errors;
-use super::items::{self, Keyed};
+use super::items::{self, Keyed, Keyer};
 use super::validate::{UNDECLARED, mismatch};
 use super::{items_of, members, zip};
 use crate::object::Object;
@@ -117,7 +117,8 @@ impl Change {
         if left == right {
             return Ok(());
         }
-        let (left, right) = match (items::sorted(list, left), items::sorted(list, right)) {
+        let keyer = Keyer::of(list);
+        let (left, right) = match (keyer.sorted(left), keyer.sorted(right)) {
             (Ok(left), Ok(right)) => (left, right),
             (Err(mut left), Err(right)) => {
                 left.append(right, "");
@@ -136,7 +137,7 @@ impl Change {
             let (before, after);
             (before, left) = if order.is_le() { items::split_group(left) } else { (&[][..], left) };
             (after, right) = if order.is_ge() { items::split_group(right) } else { (&[][..], right) };
-            self.below.group(before, after, list.element)?;
+            self.below.group(before, after, &keyer, list.element)?;
         }
     }
 
@@ -176,9 +177,15 @@ impl Comparison {
     }
 
     /// The items of one key, at least one of them on one side.
-    fn group<'v>(&mut self, left: &[Keyed<'v>], right: &[Keyed<'v>], element: TypeRef) -> Result<(), Errors> {
+    fn group<'v>(
+        &mut self,
+        left: &[Keyed<'v>],
+        right: &[Keyed<'v>],
+        keyer: &Keyer<'_>,
+        element: TypeRef,
+    ) -> Result<(), Errors> {
         let Some(first) = left.first().or(right.first()) else { return Ok(()) };
-        let path = || first.key.to_element();
+        let path = || keyer.element(&first.key);
         let mut change = Change::default();
         // Where one side has the item once and the other many times, the one is compared with none.
         let (before, after) = match (left, right) {

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::error::Errors;
+use super::items::{self, Keyer};
 use super::validate::UNDECLARED;
-use super::{items, items_of, members};
+use super::{items_of, members};
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
 use crate::structured_merge::{PathElement, Set};
 
@@ -51,7 +52,8 @@ fn walk_map(value: &Value, map: &Map) -> Result<Set, Errors> {
 }
 
 fn walk_list(items: &[Value], list: &List) -> Result<Set, Errors> {
-    let keyed = items::sorted(list, items)?;
+    let keyer = Keyer::of(list);
+    let keyed = keyer.sorted(items)?;
     let mut set = Set::new();
     let mut rest = keyed.as_slice();
     while let (group @ [first, ..], others) = items::split_group(rest) {
@@ -59,7 +61,7 @@ fn walk_list(items: &[Value], list: &List) -> Result<Set, Errors> {
             [only] => walk(only.item, list.element)?.1,
             _ => Set::new(),
         };
-        set.push(first.key.to_element(), true, below);
+        set.push(keyer.element(&first.key), true, below);
         rest = others;
     }
     Ok(set)

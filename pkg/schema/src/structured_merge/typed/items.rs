@@ -1,6 +1,6 @@
 //! What tells an item of a list from the others, borrowed from the item where that can be.
 
-use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use compact_str::CompactString;
@@ -8,44 +8,60 @@ use serde_json::Value;
 use smallvec::SmallVec;
 
 use super::error::Errors;
-use crate::structured_merge::model::{Items, Keys, List, TypeRef};
+use crate::structured_merge::model::{Items, Keys, List};
 use crate::structured_merge::path::{PathElement, compare_values};
 
-/// What tells an item from the others. Orders as the path element that it stands for.
+/// What tells an item from the others of its list. Orders as the path element that it stands for. There is one for
+/// each item of a list at once, so it is small.
 #[derive(Debug, Clone)]
 pub(super) enum ItemKey<'v> {
-    /// The key fields that the item has or that have a default, by name.
-    Fields(SmallVec<[(&'v str, Cow<'v, Value>); 2]>),
+    /// The values of the key fields that the item has or that have a default, in the order of all names.
+    Fields(SmallVec<[Option<&'v Value>; 2]>),
     /// The item itself.
     Value(&'v Value),
-}
-
-impl ItemKey<'_> {
-    pub(super) fn to_element(&self) -> PathElement {
-        match self {
-            ItemKey::Fields(fields) => {
-                let owned =
-                    |(name, value): &(&str, Cow<Value>)| (CompactString::new(name), (**value).clone());
-                PathElement::Key(fields.iter().map(owned).collect())
-            }
-            ItemKey::Value(value) => PathElement::Value((*value).clone()),
-        }
-    }
 }
 
 impl Ord for ItemKey<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (ItemKey::Value(a), ItemKey::Value(b)) => compare_values(a, b),
-            (ItemKey::Fields(a), ItemKey::Fields(b)) => {
-                let pairs = a.iter().zip(b.iter());
-                let orders = pairs.map(|(a, b)| a.0.cmp(b.0).then_with(|| compare_values(&a.1, &b.1)));
-                orders.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
-            }
+            (ItemKey::Fields(a), ItemKey::Fields(b)) => compare_fields(a, b),
             (ItemKey::Fields(_), ItemKey::Value(_)) => Ordering::Less,
             (ItemKey::Value(_), ItemKey::Fields(_)) => Ordering::Greater,
         }
     }
+}
+
+/// Field by field, as names and values: where only one has a field, the other goes on with a greater name, or has
+/// run out.
+fn compare_fields(a: &[Option<&Value>], b: &[Option<&Value>]) -> Ordering {
+    let runs_out_after = |fields: &[Option<&Value>], at: usize| {
+        fields.get(at..).is_none_or(|rest| rest.iter().all(Option::is_none))
+    };
+    for (at, pair) in a.iter().zip(b).enumerate() {
+        let order = match pair {
+            (None, None) => Ordering::Equal,
+            (Some(a), Some(b)) => compare_values(a, b),
+            (Some(_), None) => {
+                if runs_out_after(b, at) {
+                    Ordering::Greater
+                } else {
+                    Ordering::Less
+                }
+            }
+            (None, Some(_)) => {
+                if runs_out_after(a, at) {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    Ordering::Equal
 }
 
 impl PartialOrd for ItemKey<'_> {
@@ -62,54 +78,110 @@ impl PartialEq for ItemKey<'_> {
 
 impl Eq for ItemKey<'_> {}
 
-/// The key of an item of a list that is not atomic.
-///
-/// # Errors
-/// The item has none; upstream's text.
-pub(super) fn key<'v, 's: 'v>(list: &List<'s>, item: &'v Value) -> Result<ItemKey<'v>, String> {
-    match list.items {
-        Items::Map(keys) => fields(list.element, keys, item),
-        Items::Set => match item {
-            Value::Object(_) => {
-                Err("associative list without keys has an element that's a map type".to_owned())
-            }
-            Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
-            Value::Null => {
-                Err("associative list without keys has an element that's an explicit null".to_owned())
-            }
-            scalar => Ok(ItemKey::Value(scalar)),
-        },
-        Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),
-    }
+/// Finds the keys of the items of a list.
+#[derive(Debug)]
+pub(super) struct Keyer<'s> {
+    list: List<'s>,
+    /// The names of the key fields, sorted; each with its default, once somebody has asked for it.
+    names: SmallVec<[(&'s str, OnceCell<Option<Value>>); 2]>,
 }
 
-fn fields<'v, 's: 'v>(element: TypeRef<'s>, keys: Keys<'s>, item: &'v Value) -> Result<ItemKey<'v>, String> {
-    let members = match item {
-        Value::Object(members) => members,
-        Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
-        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
-    };
-    let mut found: SmallVec<[(&str, Cow<Value>); 2]> = SmallVec::new();
-    for name in keys.iter() {
-        if let Some(value) = members.get(name) {
-            found.push((name, Cow::Borrowed(value)));
-            continue;
+impl<'s> Keyer<'s> {
+    pub(super) fn of(list: &List<'s>) -> Self {
+        let mut names = SmallVec::new();
+        if let Items::Map(keys) = list.items {
+            names.extend(keys.iter().map(|name| (name, OnceCell::new())));
+            names.sort_by_key(|(name, _)| *name);
         }
-        let map = element.map().ok_or_else(|| {
+        Keyer { list: *list, names }
+    }
+
+    /// The key of an item of a list that is not atomic.
+    ///
+    /// # Errors
+    /// The item has none; upstream's text.
+    pub(super) fn key<'v>(&'v self, item: &'v Value) -> Result<ItemKey<'v>, String> {
+        match self.list.items {
+            Items::Map(keys) => self.fields(keys, item),
+            Items::Set => match item {
+                Value::Object(_) => {
+                    Err("associative list without keys has an element that's a map type".to_owned())
+                }
+                Value::Array(_) => Err("not supported: associative list with lists as elements".to_owned()),
+                Value::Null => {
+                    Err("associative list without keys has an element that's an explicit null".to_owned())
+                }
+                scalar => Ok(ItemKey::Value(scalar)),
+            },
+            Items::Atomic => Err("invalid indexing of non-associative list".to_owned()),
+        }
+    }
+
+    fn fields<'v>(&'v self, keys: Keys<'s>, item: &'v Value) -> Result<ItemKey<'v>, String> {
+        let members = match item {
+            Value::Object(members) => members,
+            Value::Null => return Err("associative list with keys may not have a null element".to_owned()),
+            _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+        };
+        let mut found = SmallVec::new();
+        for (name, default) in &self.names {
+            found.push(match members.get(*name) {
+                Some(value) => Some(value),
+                None => self.default_of(name, default)?,
+            });
+        }
+        if found.iter().all(Option::is_none) {
+            let names: Vec<String> = keys.iter().map(apimachinery::go_quote::quote).collect();
+            return Err(format!(
+                "associative list with keys has an element that omits all key fields [{}] (and doesn't \
+                 have default values for any key fields)",
+                names.join(" ")
+            ));
+        }
+        Ok(ItemKey::Fields(found))
+    }
+
+    fn default_of<'v>(
+        &self,
+        name: &str,
+        known: &'v OnceCell<Option<Value>>,
+    ) -> Result<Option<&'v Value>, String> {
+        let map = self.list.element.map().ok_or_else(|| {
             format!("couldn't find default value for {name}: associative list may not have non-map types")
         })?;
-        found.extend(map.default_of(name).map(|default| (name, Cow::Owned(default))));
+        Ok(known.get_or_init(|| map.default_of(name)).as_ref())
     }
-    if found.is_empty() {
-        let names: Vec<String> = keys.iter().map(apimachinery::go_quote::quote).collect();
-        return Err(format!(
-            "associative list with keys has an element that omits all key fields [{}] (and doesn't \
-             have default values for any key fields)",
-            names.join(" ")
-        ));
+
+    /// The path element that a key of this list stands for.
+    pub(super) fn element(&self, key: &ItemKey<'_>) -> PathElement {
+        match key {
+            ItemKey::Fields(values) => {
+                let named = self.names.iter().zip(values);
+                let owned = named.filter_map(|((name, _), value)| {
+                    value.map(|value| (CompactString::new(name), value.clone()))
+                });
+                PathElement::Key(owned.collect())
+            }
+            ItemKey::Value(value) => PathElement::Value((*value).clone()),
+        }
     }
-    found.sort_by(|a, b| a.0.cmp(b.0));
-    Ok(ItemKey::Fields(found))
+
+    /// The items of a list sorted by key, those with the same key in the order of the list.
+    ///
+    /// # Errors
+    /// For each item without a key what is wrong with it.
+    pub(super) fn sorted<'v>(&'v self, items: &'v [Value]) -> Result<Vec<Keyed<'v>>, Errors> {
+        let mut keyed = Vec::with_capacity(items.len());
+        let mut errors = Errors::default();
+        for (at, item) in items.iter().enumerate() {
+            match self.key(item) {
+                Ok(key) => keyed.push(Keyed { key, item }),
+                Err(error) => errors.push(format!("element {at}: {error}")),
+            }
+        }
+        keyed.sort_by(|a, b| a.key.cmp(&b.key));
+        errors.result().map(|()| keyed)
+    }
 }
 
 /// An item under its key.
@@ -117,23 +189,6 @@ fn fields<'v, 's: 'v>(element: TypeRef<'s>, keys: Keys<'s>, item: &'v Value) -> 
 pub(super) struct Keyed<'v> {
     pub(super) key: ItemKey<'v>,
     pub(super) item: &'v Value,
-}
-
-/// The items of a list sorted by key, those with the same key in the order of the list.
-///
-/// # Errors
-/// For each item without a key what is wrong with it.
-pub(super) fn sorted<'v, 's: 'v>(list: &List<'s>, items: &'v [Value]) -> Result<Vec<Keyed<'v>>, Errors> {
-    let mut keyed = Vec::with_capacity(items.len());
-    let mut errors = Errors::default();
-    for (at, item) in items.iter().enumerate() {
-        match key(list, item) {
-            Ok(key) => keyed.push(Keyed { key, item }),
-            Err(error) => errors.push(format!("element {at}: {error}")),
-        }
-    }
-    keyed.sort_by(|a, b| a.key.cmp(&b.key));
-    errors.result().map(|()| keyed)
 }
 
 /// Splits off the items in front that have the same key.

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::error::Errors;
-use super::items::{ItemKey, key};
+use super::items::{ItemKey, Keyer};
 use super::validate::{UNDECLARED, mismatch};
-use super::{items_of, members, zip};
+use super::{items_of, members};
 use crate::object::Object;
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
 
@@ -16,59 +16,78 @@ use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
 ///
 /// # Errors
 /// Upstream's, where both are no values of the type or an item occurs twice on the right.
-pub fn merge(left: &Value, right: &Value, ty: TypeRef) -> Result<Value, Errors> {
+pub fn merge(left: &Value, right: Value, ty: TypeRef) -> Result<Value, Errors> {
     both(left, right, ty).map(Option::unwrap_or_default)
 }
 
 /// One that has no counterpart stays as it is.
-fn either(left: Option<&Value>, right: Option<&Value>, ty: TypeRef) -> Result<Option<Value>, Errors> {
+fn either(left: Option<&Value>, right: Option<Value>, ty: TypeRef) -> Result<Option<Value>, Errors> {
     match (left, right) {
         (Some(left), Some(right)) => both(left, right, ty),
-        (only, None) | (None, only) => Ok(only.cloned()),
+        (left, None) => Ok(left.cloned()),
+        (None, right) => Ok(right),
     }
 }
 
-fn both(left: &Value, right: &Value, ty: TypeRef) -> Result<Option<Value>, Errors> {
+fn both(left: &Value, right: Value, ty: TypeRef) -> Result<Option<Value>, Errors> {
     // Where the type allows several forms the right one decides: the left is then as good as empty.
-    match ty.kind(Some(right)) {
+    match ty.kind(Some(&right)) {
         Kind::Undeclared => Err(Errors::one(UNDECLARED)),
-        Kind::Scalar(scalar) => match (mismatch(scalar, left, "lhs: "), mismatch(scalar, right, "rhs: ")) {
+        Kind::Scalar(scalar) => match (mismatch(scalar, left, "lhs: "), mismatch(scalar, &right, "rhs: ")) {
             (Some(left), Some(right)) => Err(Errors(vec![left, right])),
-            _ => Ok(Some(right.clone())),
+            _ => Ok(Some(right)),
         },
         Kind::List(list) => {
-            let (a, b) = (items_of(Some(left)), items_of(Some(right)));
-            match list.items {
-                Items::Atomic => Ok(Some(right.clone())),
-                // Two that are empty are a leaf, so that null and empty are not the same.
-                _ if a.is_empty() && b.is_empty() => Ok(Some(right.clone())),
-                _ => lists(a, b, &list),
+            let (a, b) = (items_of(Some(left)), items_of(Some(&right)));
+            // Two that are empty are a leaf, so that null and empty are not the same.
+            if matches!(list.items, Items::Atomic) || a.is_empty() && b.is_empty() {
+                return Ok(Some(right));
+            }
+            match right {
+                // It becomes part of the result as it is.
+                Value::Array(items) if a.is_empty() => {
+                    Index::new(a, &items, &list)?;
+                    Ok(Some(Value::Array(items)))
+                }
+                right => lists(a, items_of(Some(&right)), &list),
             }
         }
         Kind::Map(map) => {
-            let (a, b) = (members(Some(left)), members(Some(right)));
-            match map.atomic || a.is_none() && b.is_none() {
-                true => Ok(Some(right.clone())),
-                false => maps(a, b, &map),
+            let (a, b) = (members(Some(left)), members(Some(&right)));
+            if map.atomic || a.is_none() && b.is_none() {
+                return Ok(Some(right));
+            }
+            match right {
+                Value::Object(right) => maps(a, right, &map),
+                _ => maps(a, Object::new(), &map),
             }
         }
     }
 }
 
-fn maps(left: Option<&Object>, right: Option<&Object>, map: &Map) -> Result<Option<Value>, Errors> {
+fn maps(left: Option<&Object>, right: Object, map: &Map) -> Result<Option<Value>, Errors> {
     let mut merged = Object::new();
     let mut errors = Errors::default();
     let mut types = Members::of(map);
-    for (name, left, right) in zip(left, right) {
-        let (ty, _) = types.member(name);
-        match either(left, right, ty) {
-            Ok(Some(value)) => {
-                merged.insert(name.clone(), value);
-            }
-            Ok(None) => {}
-            Err(inner) => errors.append(inner, format_args!(".{name}")),
+    let mut left = left.into_iter().flatten().peekable();
+    let mut add = |name: String, left: Option<&Value>, right: Option<Value>| match either(
+        left,
+        right,
+        types.member(&name).0,
+    ) {
+        Ok(Some(value)) => drop(merged.insert(name, value)),
+        Ok(None) => {}
+        Err(inner) => errors.append(inner, format_args!(".{name}")),
+    };
+    // Both are sorted by name.
+    for (name, right) in right {
+        while let Some((before, value)) = left.next_if(|(other, _)| **other < name) {
+            add(before.clone(), Some(value), None);
         }
+        let left = left.next_if(|(other, _)| **other == name).map(|(_, value)| value);
+        add(name, left, Some(right));
     }
+    left.for_each(|(name, value)| add(name.clone(), Some(value), None));
     errors.result()?;
     Ok((!merged.is_empty()).then_some(Value::Object(merged)))
 }
@@ -86,24 +105,23 @@ struct Index<'v> {
 static NULL: Value = Value::Null;
 
 impl<'v> Index<'v> {
-    fn new<'s: 'v>(left: &'v [Value], right: &'v [Value], list: &List<'s>) -> Result<Self, Errors> {
+    fn new(left: &'v [Value], right: &'v [Value], list: &List) -> Result<Self, Errors> {
         let mut errors = Errors::default();
-        let (right_keys, left_keys) = (keys(right, list, &mut errors), keys(left, list, &mut errors));
+        let keyer = Keyer::of(list);
+        let (right_keys, left_keys) = (keys(right, &keyer, &mut errors), keys(left, &keyer, &mut errors));
         let mut sorted: Vec<&ItemKey> = right_keys.iter().chain(&left_keys).collect();
         sorted.sort();
         sorted.dedup();
-        let number =
-            |key: &ItemKey<'v>| sorted.binary_search_by(|other| (*other).cmp(key)).unwrap_or_default();
         let mut index = Index {
-            left: left_keys.iter().map(number).collect(),
-            right: right_keys.iter().map(number).collect(),
+            left: numbers(&left_keys, &sorted),
+            right: numbers(&right_keys, &sorted),
             left_items: vec![None; sorted.len()],
             right_items: vec![None; sorted.len()],
         };
         for ((number, item), key) in index.right.iter().zip(right).zip(&right_keys) {
             match index.right_items.get_mut(*number) {
                 Some(slot @ None) => *slot = Some(item),
-                _ => errors.push(format!("duplicate entries for key {}", key.to_element())),
+                _ => errors.push(format!("duplicate entries for key {}", keyer.element(key))),
             }
         }
         for (number, item) in index.left.iter().zip(left) {
@@ -123,10 +141,16 @@ impl<'v> Index<'v> {
     }
 }
 
-fn keys<'v, 's: 'v>(items: &'v [Value], list: &List<'s>, errors: &mut Errors) -> Vec<ItemKey<'v>> {
+/// The place of each key among those of both lists.
+fn numbers<'v>(keys: &[ItemKey<'v>], sorted: &[&ItemKey<'v>]) -> Vec<usize> {
+    let number = |key: &ItemKey<'v>| sorted.binary_search_by(|other| (*other).cmp(key)).unwrap_or_default();
+    keys.iter().map(number).collect()
+}
+
+fn keys<'v>(items: &'v [Value], keyer: &'v Keyer<'_>, errors: &mut Errors) -> Vec<ItemKey<'v>> {
     let mut keys = Vec::with_capacity(items.len());
     for (at, item) in items.iter().enumerate() {
-        match key(list, item) {
+        match keyer.key(item) {
             Ok(key) => keys.push(key),
             Err(error) => errors.push(format!("element {at}: {error}")),
         }
@@ -141,7 +165,7 @@ fn lists(left: &[Value], right: &[Value], list: &List) -> Result<Option<Value>, 
     let mut merged = Vec::with_capacity(left.len().max(right.len()));
     let mut add = |left: Option<&Value>, right: Option<&Value>| {
         // Upstream loses the errors of items.
-        merged.extend(either(left, right, list.element).ok().flatten());
+        merged.extend(either(left, right.cloned(), list.element).ok().flatten());
     };
     let mut done = vec![false; index.right_items.len()];
     let mut shared = index.right.iter().copied().filter(|number| index.left_item(*number).is_some());

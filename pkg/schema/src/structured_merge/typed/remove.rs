@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::items;
+use super::items::Keyer;
 use crate::object::Object;
 use crate::structured_merge::Set;
 use crate::structured_merge::model::{Items, Kind, List, Map, TypeRef};
@@ -48,8 +48,9 @@ fn walk(value: &Value, set: &Set, ty: TypeRef, mode: Mode) -> Value {
 fn walk_list(items: &[Value], set: &Set, list: &List, mode: Mode) -> Value {
     let mut kept = Vec::new();
     let mut inside = false;
+    let keyer = Keyer::of(list);
     for item in items {
-        let node = items::key(list, item).ok().and_then(|key| set.node(&key.to_element()));
+        let node = keyer.key(item).ok().and_then(|key| set.node(&keyer.element(&key)));
         let member = node.is_some_and(|node| node.member);
         let below = node.map(|node| &node.children).filter(|below| !below.is_empty());
         match (mode, member, below) {

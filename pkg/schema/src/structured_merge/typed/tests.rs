@@ -107,7 +107,7 @@ fn merged_values_are_upstreams_in_the_same_order() {
     for_each_valid(|left, right, ty, answers| {
         // Upstream refuses an applied value with duplicates before it merges it.
         if let Some(answer) = answers.get("merged") {
-            same(&merge(left, right, ty).unwrap(), answer);
+            same(&merge(left, right.clone(), ty).unwrap(), answer);
             merged += 1;
         }
     });
@@ -143,8 +143,8 @@ fn merging_again_changes_nothing() {
         if answers.get("merged").is_none() {
             return;
         }
-        let once = merge(left, right, ty).unwrap();
-        assert_eq!(merge(&once, right, ty).unwrap(), once, "{left} {right}");
+        let once = merge(left, right.clone(), ty).unwrap();
+        assert_eq!(merge(&once, right.clone(), ty).unwrap(), once, "{left} {right}");
     });
 }
 
@@ -156,7 +156,7 @@ fn a_merged_value_differs_from_the_merged_one_in_nothing_removed() {
         if forms || answers.get("merged").is_none() || validate(left, ty, Duplicates::Refuse).is_err() {
             return;
         }
-        let merged = merge(left, right, ty).unwrap();
+        let merged = merge(left, right.clone(), ty).unwrap();
         let removed = compare(left, &merged, ty).unwrap().removed;
         assert_eq!(removed, Set::new(), "{left} {right}");
     });
@@ -253,7 +253,7 @@ fn merged_lists_keep_the_order_of_both() {
             let containers: Value = names.chars().map(|name| json!({"name": name.to_string()})).collect();
             json!({"spec": {"containers": containers}})
         };
-        assert_eq!(merge(&pod(left), &pod(right), ty).unwrap(), pod(expected), "{left} {right}");
+        assert_eq!(merge(&pod(left), pod(right), ty).unwrap(), pod(expected), "{left} {right}");
     };
     check("ab", "", "ab");
     check("", "ab", "ab");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::error::Errors;
 use super::go_syntax::{Plain, Sharp, type_name};
-use super::items;
+use super::items::Keyer;
 use crate::object::Object;
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, Scalar, TypeRef};
 
@@ -83,31 +83,32 @@ fn walk_list(items: &[Value], list: &List, duplicates: Duplicates, errors: &mut 
         }
         return;
     }
+    let keyer = Keyer::of(list);
     let repeated = match duplicates {
         Duplicates::Allow => Vec::new(),
-        Duplicates::Refuse => repeated(items, list),
+        Duplicates::Refuse => repeated(items, &keyer),
     };
     for (at, item) in items.iter().enumerate() {
-        let key = match items::key(list, item) {
+        let key = match keyer.key(item) {
             Ok(key) => key,
             // Upstream gives up on the list here.
             Err(error) => return errors.push(format!("element {at}: {error}")),
         };
         if repeated.get(at) == Some(&true) {
-            errors.push(format!("duplicate entries for key {}", key.to_element()));
+            errors.push(format!("duplicate entries for key {}", keyer.element(&key)));
         }
         let start = errors.0.len();
         walk(item, list.element, duplicates, errors);
         if errors.0.len() > start {
-            errors.prefix(start, key.to_element());
+            errors.prefix(start, keyer.element(&key));
         }
     }
 }
 
 /// For each item, whether an earlier one has the same key. Items without a key are not in the result,
 /// nor is anything behind them.
-fn repeated(items: &[Value], list: &List) -> Vec<bool> {
-    let keyed = items.iter().map_while(|item| items::key(list, item).ok()).enumerate();
+fn repeated(items: &[Value], keyer: &Keyer<'_>) -> Vec<bool> {
+    let keyed = items.iter().map_while(|item| keyer.key(item).ok()).enumerate();
     let mut keyed: Vec<_> = keyed.map(|(at, key)| (key, at)).collect();
     let mut repeated = vec![false; keyed.len()];
     keyed.sort();

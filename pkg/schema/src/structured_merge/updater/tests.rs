@@ -85,7 +85,7 @@ fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value
         (Some(input.clone()), after)
     } else {
         let force = step["force"].as_bool().unwrap();
-        match updater.apply(&live, input, version, given, text_of("apply").unwrap(), force) {
+        match updater.apply(&live, input.clone(), version, given, text_of("apply").unwrap(), force) {
             Ok((object, after)) => {
                 assert_eq!(object.as_ref(), step.get("out").filter(|out| !out.is_null()));
                 (object, after)

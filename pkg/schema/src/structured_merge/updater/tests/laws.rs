@@ -32,7 +32,7 @@ impl<'c, C: Converter> History<'c, C> {
     ) -> Result<Self, ApplyError> {
         let managers = std::mem::take(&mut self.managers);
         let (object, managers) =
-            Updater(self.converter).apply(&self.live, &config, version, managers, manager, force)?;
+            Updater(self.converter).apply(&self.live, config, version, managers, manager, force)?;
         self.live = object.unwrap_or(self.live);
         self.managers = managers;
         Ok(self)
@@ -70,7 +70,7 @@ fn applying_again_changes_nothing() {
         History::new(&versions).apply("a", config.clone()).update("u", data(json!({"a": "1", "b": "2"})));
     history.managers.values_mut().for_each(|managed| managed.changed = false);
     let (object, managers) =
-        Updater(&versions).apply(&history.live, &config, "v1", history.managers.clone(), "a", false).unwrap();
+        Updater(&versions).apply(&history.live, config, "v1", history.managers.clone(), "a", false).unwrap();
     assert_eq!(object, None);
     assert_eq!(managers, history.managers, "neither in what is owned nor in what says that it has changed");
 }
@@ -106,7 +106,7 @@ fn null_applied_again_takes_out_what_nobody_owns() {
     let live = json!({"kind": "K", "status": {"conditions": [], "currentReplicas": 0}});
     let config = json!({"kind": "K", "status": null});
     let managers = Managers::from([("a".to_owned(), owner(r#"{"f:kind":{},"f:status":{}}"#, "v1", true))]);
-    let (object, _) = Updater(&versions).apply(&live, &config, "v1", managers, "a", false).unwrap();
+    let (object, _) = Updater(&versions).apply(&live, config, "v1", managers, "a", false).unwrap();
     assert_eq!(object, Some(json!({"kind": "K"})));
 }
 
@@ -214,5 +214,5 @@ fn failures_to_convert_say_what_failed() {
         "failed to prune fields: failed to convert merged object to last applied version: cannot convert"
             .into(),
     );
-    assert_eq!(updater.apply(&data(json!({})), &broken, "v1", managers(), "a", true), Err(failed));
+    assert_eq!(updater.apply(&data(json!({})), broken, "v1", managers(), "a", true), Err(failed));
 }
