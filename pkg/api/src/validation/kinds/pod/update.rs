@@ -135,8 +135,8 @@ fn restore(object: &mut Object, old: &Object, member: &str) {
 
 /// Validates how a pod that was gated may change where it runs, and changes that back (KEP-3838).
 fn restore_gated(path: &Path<'_>, spec: &mut Object, old: &Object, errors: &mut ErrorList) {
-    let kept = |(key, value)| pairs(spec, "nodeSelector").any(|pair| pair == (key, value));
-    if !pairs(old, "nodeSelector").all(kept) {
+    let new: BTreeMap<&str, &str> = pairs(spec, "nodeSelector").collect();
+    if !pairs(old, "nodeSelector").all(|(key, value)| new.get(key) == Some(&value)) {
         let value = spec.get("nodeSelector").unwrap_or(&Value::Null);
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
         errors.push(Error::invalid(&path.child("nodeSelector"), value, detail));

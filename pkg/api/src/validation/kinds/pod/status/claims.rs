@@ -6,7 +6,7 @@ use crate::validation::resources::resource_list;
 use crate::validation::value::{dns_label, dns_subdomain};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Validates which claims stand for those of the spec. `path` is that of the list.
 pub(super) fn resource_claims(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
@@ -41,12 +41,16 @@ pub(super) fn extended_resource_claim(
     if list(claim, "requestMappings").is_empty() {
         errors.push(Error::required(&mappings, "at least one request mapping is required"));
     }
+    // A regular container goes before an init container of the same name.
+    let containers = children(spec, "initContainers").chain(children(spec, "containers"));
+    let containers: BTreeMap<&str, &Object> =
+        containers.map(|container| (text(container, "name"), container)).collect();
     let mut seen = BTreeSet::new();
     for (index, mapping) in children(claim, "requestMappings").enumerate() {
         let item = mappings.index(index);
         let members = ["containerName", "resourceName", "requestName"];
         let [container, resource, request] = members.map(|member| text(mapping, member));
-        requested(&item, (container, resource), spec, errors);
+        requested(&item, (container, resource), &containers, errors);
         dns_label(&path.child("requestName"), request, errors);
         if !seen.insert([container, resource, request]) {
             let all = members.into_iter().zip([container, resource, request]);
@@ -59,11 +63,14 @@ pub(super) fn extended_resource_claim(
     }
 }
 
-/// Checks that a container requests a resource. A regular container goes before an init container of the
-/// same name.
-fn requested(path: &Path<'_>, (name, resource): (&str, &str), spec: &Object, errors: &mut ErrorList) {
-    let containers = children(spec, "initContainers").chain(children(spec, "containers"));
-    let Some(container) = containers.filter(|container| text(container, "name") == name).last() else {
+/// Checks that a container requests a resource.
+fn requested(
+    path: &Path<'_>,
+    (name, resource): (&str, &str),
+    containers: &BTreeMap<&str, &Object>,
+    errors: &mut ErrorList,
+) {
+    let Some(container) = containers.get(name) else {
         let detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
         errors.push(Error::invalid(&path.child("containerName"), name, detail));
         return;
@@ -82,14 +89,15 @@ pub(super) fn node_allocatable_claims(
     spec: &Object,
     errors: &mut ErrorList,
 ) {
+    let mapped = children(spec, "resourceClaims").chain(children(status, "resourceClaimStatuses"));
+    let known: BTreeSet<&str> = mapped.filter_map(|claim| maybe_text(claim, "resourceClaimName")).collect();
     for (index, claim) in children(status, "nodeAllocatableResourceClaimStatuses").enumerate() {
         let path = path.index(index);
         let name = text(claim, "resourceClaimName");
         if name.is_empty() {
             errors.push(Error::required(&path.child("resourceClaimName"), "must not be empty"));
         }
-        let mut known = children(spec, "resourceClaims").chain(children(status, "resourceClaimStatuses"));
-        if !known.any(|known| maybe_text(known, "resourceClaimName") == Some(name)) {
+        if !known.contains(name) {
             let detail = "no mapping found in pod reference";
             errors.push(Error::invalid(&path.child("resourceClaimName"), name, detail));
         }

@@ -130,8 +130,15 @@ pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Objec
     for (member, containers) in [REGULAR, INIT] {
         let path = path.child(member);
         let containers = by_name(spec, containers);
+        let mut claims: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (index, container_status) in children(status, member).enumerate() {
-            let container = containers.get(text(container_status, "name")).copied();
+            let container = match containers.get_key_value(text(container_status, "name")) {
+                Some((name, container)) => {
+                    let claims = claims.entry(*name).or_insert_with(|| requested_claims(container));
+                    Some((*container, &*claims))
+                }
+                None => None,
+            };
             let path = path.index(index);
             let path = path.child("allocatedResourcesStatus");
             for (index, resource) in children(container_status, "allocatedResourcesStatus").enumerate() {
@@ -152,11 +159,11 @@ pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Objec
 fn allocated_resource(
     path: &Path<'_>,
     resource: &Object,
-    container: Option<&Object>,
+    container: Option<(&Object, &BTreeSet<String>)>,
     errors: &mut ErrorList,
 ) {
     let name = text(resource, "name");
-    if let Some(detail) = container.and_then(|container| not_requested(container, name)) {
+    if let Some(detail) = container.and_then(|(container, claims)| not_requested(container, claims, name)) {
         errors.push(Error::invalid(&path.child("name"), name, detail));
     }
     let mut seen = BTreeSet::new();
@@ -177,21 +184,24 @@ fn allocated_resource(
     }
 }
 
-/// What to say of a resource that a container has and has not asked for.
-fn not_requested(container: &Object, name: &str) -> Option<&'static str> {
-    let empty = Object::new();
-    let resources = child(container, "resources").unwrap_or(&empty);
-    let Some(claim) = name.strip_prefix("claim:") else {
-        let requested = child(resources, "requests").is_some_and(|requests| requests.contains_key(name));
-        return (!requested).then_some("must match one of the container's resource requests");
+/// What a container asks for of its claims, as statuses write it.
+fn requested_claims(container: &Object) -> BTreeSet<String> {
+    let claims = child(container, "resources").into_iter().flat_map(|it| children(it, "claims"));
+    let written = |claim: &Object| match (text(claim, "name"), text(claim, "request")) {
+        (name, "") => name.to_owned(),
+        (name, request) => format!("{name}/{request}"),
     };
-    let requested = children(resources, "claims").any(|own| match text(own, "request") {
-        "" => claim == text(own, "name"),
-        request => {
-            claim.strip_prefix(text(own, "name")).and_then(|rest| rest.strip_prefix('/')) == Some(request)
-        }
-    });
-    (!requested).then_some(
-        "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
-    )
+    claims.map(written).collect()
+}
+
+/// What to say of a resource that a container has and has not asked for.
+fn not_requested(container: &Object, claims: &BTreeSet<String>, name: &str) -> Option<&'static str> {
+    if let Some(claim) = name.strip_prefix("claim:") {
+        return (!claims.contains(claim)).then_some(
+            "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
+        );
+    }
+    let requests = child(container, "resources").and_then(|resources| child(resources, "requests"));
+    let requested = requests.is_some_and(|requests| requests.contains_key(name));
+    (!requested).then_some("must match one of the container's resource requests")
 }
