@@ -122,24 +122,34 @@ enum Pass {
 impl ItemsIter {
     /// Shows the next items until `look` has seen enough or there are none left. They are lent: many
     /// readers of the same objects do not meet in reference counts, as they do with `next`.
-    pub fn visit(&mut self, mut look: impl FnMut(&Arc<Element>) -> ControlFlow<()>) {
-        match &mut self.0 {
-            Pass::Listed(items, passed) => {
-                while let Some(element) = items.get(*passed) {
+    pub fn visit(&mut self, look: impl FnMut(&Arc<Element>) -> ControlFlow<()>) {
+        self.visit_some(usize::MAX, look);
+    }
+
+    /// The same, but no more than `objects_max` objects are looked at, most of which may not be wanted. Returns
+    /// whether there are none left.
+    pub fn visit_some(
+        &mut self,
+        objects_max: usize,
+        mut look: impl FnMut(&Arc<Element>) -> ControlFlow<()>,
+    ) -> bool {
+        for _ in 0..objects_max {
+            let (element, wanted) = match &mut self.0 {
+                Pass::Listed(items, passed) => {
+                    let Some(element) = items.get(*passed) else { return true };
                     *passed += 1;
-                    if look(element).is_break() {
-                        return;
-                    }
+                    (element, true)
                 }
-            }
-            Pass::Selected(selected, walk) => {
-                while let Some(element) = walk.next() {
-                    if selected.selection.predicate.matches(element) && look(element).is_break() {
-                        return;
-                    }
+                Pass::Selected(selected, walk) => {
+                    let Some(element) = walk.next() else { return true };
+                    (element, selected.selection.predicate.matches(element))
                 }
+            };
+            if wanted && look(element).is_break() {
+                return false;
             }
         }
+        false
     }
 }
 

@@ -24,8 +24,9 @@ pub(crate) trait Source: Send + 'static {
     /// What cannot be encoded.
     fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>>;
 
-    /// Appends some of the second part, until `out` holds `enough` bytes or the end is reached.
-    /// Returns whether there is more. Not called again after the end.
+    /// Appends some of the second part, until `out` holds `enough` bytes, the end is reached, or the thread has been
+    /// busy with this for long enough: then it may have appended little or nothing. Returns whether there is more.
+    /// Not called again after the end.
     ///
     /// # Errors
     /// What cannot be encoded.
@@ -61,7 +62,7 @@ impl<S: Source> Source for Indented<S> {
             self.compact.clear();
             let more = self.source.fill(&mut self.compact, CHUNK_BYTES / 2)?;
             self.indenter.push(&self.compact, out);
-            if !more || out.len() >= enough {
+            if !more || out.len() >= enough || self.compact.len() < CHUNK_BYTES / 2 {
                 return Ok(more);
             }
         }
@@ -87,7 +88,7 @@ impl<S: Source + Unpin> Body for Chunks<S> {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Some(made) = self.made.take() {
             return Poll::Ready(Some(Ok(Frame::data(made))));
@@ -95,6 +96,7 @@ impl<S: Source + Unpin> Body for Chunks<S> {
         let Some(source) = &mut self.source else { return Poll::Ready(None) };
         let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);
         match source.fill(&mut out, CHUNK_BYTES) {
+            Ok(true) if out.is_empty() => return give_way(context),
             Ok(true) => {}
             Ok(false) => self.source = None,
             Err(status) => {
@@ -108,6 +110,12 @@ impl<S: Source + Unpin> Body for Chunks<S> {
     fn is_end_stream(&self) -> bool {
         self.made.is_none() && self.source.is_none()
     }
+}
+
+/// Lets other work of the thread go first.
+pub(crate) fn give_way<T>(context: &Context<'_>) -> Poll<T> {
+    context.waker().wake_by_ref();
+    Poll::Pending
 }
 
 /// The failure of a body that has begun: the stream is cut, for its status is on the wire already.
@@ -140,6 +148,38 @@ mod tests {
             }
             Ok(self.0.load(Relaxed) < 1_000_000)
         }
+    }
+
+    /// Has to look for so long before it finds its only byte.
+    struct Sparse(usize);
+
+    impl Source for Sparse {
+        fn head(&mut self, _: Option<usize>, _: &mut Vec<u8>) -> Result<(), Box<Status>> {
+            Ok(())
+        }
+
+        fn fill(&mut self, out: &mut Vec<u8>, _: usize) -> Result<bool, Box<Status>> {
+            if self.0 == 0 {
+                out.push(b'x');
+                return Ok(false);
+            }
+            self.0 -= 1;
+            Ok(true)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_of_which_little_is_found_gives_way_and_comes_to_its_end() {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut body = Box::pin(Chunks::new(b"head".to_vec(), Sparse(2)));
+        assert!(body.as_mut().poll_frame(&mut cx).is_ready());
+        assert!(body.as_mut().poll_frame(&mut cx).is_pending());
+        // Whoever wakes it is the body itself.
+        let rest = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
+        assert_eq!(rest, "x");
+        let indented = Chunks::new(Vec::new(), Indented::new(Sparse(2)));
+        let all = http_body_util::BodyExt::collect(indented).await.unwrap().to_bytes();
+        assert_eq!(all, "x");
     }
 
     /// An array of so many numbers, one at a time.

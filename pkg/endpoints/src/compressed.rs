@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::chunks::{CHUNK_BYTES, Source, cut};
+use crate::chunks::{CHUNK_BYTES, Source, cut, give_way};
 use crate::dispatch::BoxError;
 use crate::gzip::{Deflate, HEADER, Plain, trailer};
 
@@ -258,16 +258,13 @@ impl<S: Source + Unpin> Body for Compressed<S> {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        // The compressor keeps what it gets for a while; an empty frame would say nothing.
-        while let Some(made) = self.next() {
-            match made {
-                Ok(bytes) if bytes.is_empty() => {}
-                made => return Poll::Ready(Some(made.map(Frame::data))),
-            }
+        match self.next() {
+            // The compressor keeps what it gets for a while; an empty frame would say nothing.
+            Some(Ok(bytes)) if bytes.is_empty() => give_way(context),
+            made => Poll::Ready(made.map(|made| made.map(Frame::data))),
         }
-        Poll::Ready(None)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -61,22 +61,27 @@ impl Listing {
     }
 }
 
-/// Has items written until `out` holds `enough` bytes or none is left; returns whether it is the former.
+/// So many objects are looked at in one go, if they are not wanted: less than a millisecond of work.
+const OBJECTS_AT_ONCE: usize = 5_000;
+
+/// Has items written until `out` holds `enough` bytes, many objects have been looked at, or none is left; returns
+/// whether it is one of the former.
 fn each(
     items: &mut ItemsIter,
     out: &mut Vec<u8>,
     enough: usize,
     mut write: impl FnMut(&Element, &mut Vec<u8>) -> Result<(), Box<Status>>,
 ) -> Result<bool, Box<Status>> {
-    let mut written = Ok(());
-    if out.len() < enough {
-        items.visit(|element| {
-            written = write(element, out);
-            let stop = written.is_err() || out.len() >= enough;
-            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+    if out.len() >= enough {
+        return Ok(true);
     }
-    written.map(|()| out.len() >= enough)
+    let mut written = Ok(());
+    let ended = items.visit_some(OBJECTS_AT_ONCE, |element| {
+        written = write(element, out);
+        let stop = written.is_err() || out.len() >= enough;
+        if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    written.map(|()| !ended)
 }
 
 /// `ListMeta` of a page as a tree.

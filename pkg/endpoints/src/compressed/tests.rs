@@ -38,13 +38,17 @@ fn plain(head: &str, end: usize) -> Vec<u8> {
     out
 }
 
-/// All frames of a body that is always ready.
+/// All frames of a body that at most lets others go first.
 fn frames(body: impl Body<Data = Bytes, Error = BoxError>) -> Vec<Bytes> {
     let mut body = Box::pin(body);
     let mut cx = Context::from_waker(Waker::noop());
     let mut frames = Vec::new();
-    while let Poll::Ready(Some(frame)) = body.as_mut().poll_frame(&mut cx) {
-        frames.push(frame.unwrap().into_data().unwrap());
+    loop {
+        match body.as_mut().poll_frame(&mut cx) {
+            Poll::Ready(Some(frame)) => frames.push(frame.unwrap().into_data().unwrap()),
+            Poll::Ready(None) => break,
+            Poll::Pending => {}
+        }
     }
     assert!(body.is_end_stream());
     frames

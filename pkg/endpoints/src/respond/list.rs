@@ -135,7 +135,7 @@ impl Reply<'_> {
         }
         source.head(None, &mut made)?;
         if self.whole() {
-            source.fill(&mut made, usize::MAX)?;
+            while source.fill(&mut made, usize::MAX)? {}
             return self.yaml(&made);
         }
         let head = made.len();

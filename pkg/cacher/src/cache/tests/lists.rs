@@ -96,6 +96,24 @@ fn a_visit_stops_when_it_is_told_to_and_goes_on_from_there() {
 }
 
 #[test]
+fn a_visit_looks_at_no_more_objects_than_it_may_wanted_or_not() {
+    let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
+    let page = snapshot.list(&query(&select(PODS, "", "x"), None, 0), 10).unwrap();
+    let (mut pass, mut names, mut visits) = (page.items.iter(), Vec::new(), 1);
+    let mut look = |pass: &mut crate::ItemsIter| {
+        pass.visit_some(2, |element| {
+            names.push(element.name().to_owned());
+            ControlFlow::Continue(())
+        })
+    };
+    while !look(&mut pass) {
+        visits += 1;
+    }
+    assert_eq!((names.len(), visits), (5, page.items.len_max() / 2 + 1));
+    assert!(pass.next().is_none());
+}
+
+#[test]
 fn an_object_that_cannot_be_read_fails_the_lists_and_pages_in_whose_range_it_is() {
     let mut objects = OBJECTS;
     objects[3].2 = "broken";
