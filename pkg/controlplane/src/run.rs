@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use authorization::Authorizer;
 use egress::Network;
 use endpoints::discovery::VersionInfo;
+use endpoints::dispatch::Dispatch;
 use endpoints::heavy::HeavyPool;
 use endpoints::watch_drain::WatchDrain;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Seldom, Shutdown};
@@ -70,6 +71,7 @@ pub struct Running {
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
     heavy: HeavyPool,
+    dispatch: Arc<dyn Dispatch>,
     store: Store,
     recorder: Option<telemetry::Provider>,
     auditor: Option<Arc<Auditor>>,
@@ -136,6 +138,7 @@ pub(crate) async fn start_under(
     api.collectors.extend(encryption.collectors.into_iter().chain([Arc::new(memory.clone()) as _]));
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);
+    let dispatch = Arc::clone(&api.dispatch);
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
@@ -170,6 +173,7 @@ pub(crate) async fn start_under(
         tasks,
         before_stop: api.before_stop,
         heavy,
+        dispatch,
         store,
         recorder: recorder.map(|recorder| recorder.provider),
         auditor,
@@ -234,6 +238,11 @@ impl Running {
     /// The threads of heavy requests, for tests that keep them busy.
     pub(crate) fn heavy(&self) -> &HeavyPool {
         &self.heavy
+    }
+
+    /// What is behind the chain, for tests that hand over requests themselves.
+    pub(crate) fn dispatch(&self) -> &Arc<dyn Dispatch> {
+        &self.dispatch
     }
 
     /// Goes down in order: not ready, out of the cluster's lists of its servers, after half of the delay clients

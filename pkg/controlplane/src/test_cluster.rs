@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use authorization::Authorizer;
+use endpoints::dispatch::Dispatch;
 use endpoints::heavy::HeavyPool;
 use storage::Storage;
 
@@ -86,6 +87,11 @@ impl TestServer {
     /// The threads of heavy requests, to keep them busy.
     pub fn heavy(&self) -> HeavyPool {
         self.running.heavy().clone()
+    }
+
+    /// What is behind the chain, to hand over requests that no connection brought.
+    pub fn dispatch(&self) -> Arc<dyn Dispatch> {
+        Arc::clone(self.running.dispatch())
     }
 
     /// Where the server's files are.

@@ -1,6 +1,8 @@
 //! Claims about the API as clients see it: a whole server in this process, over a store in memory.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "http/abandoned.rs"]
+mod abandoned;
 #[path = "http/admission.rs"]
 mod admission;
 #[path = "http/cbor.rs"]
