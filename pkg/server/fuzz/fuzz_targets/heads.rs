@@ -1,0 +1,53 @@
+//! Any bytes as the head of a request on HTTP/1.1 and the body in chunks behind it: nothing panics, both end at the same
+//! place whatever pieces they come in, and a head that is read says once what it says.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../src/heads/chunks.rs"]
+#[allow(dead_code, reason = "the server needs more of it")]
+mod chunks;
+#[path = "../../src/heads/head.rs"]
+#[allow(dead_code, reason = "the server needs more of it")]
+mod head;
+
+use chunks::Chunks;
+use head::Framing;
+
+fuzz_target!(|data: (&[u8], u8)| {
+    let (bytes, piece) = (data.0, usize::from(data.1) + 1);
+    let whole = head::end(bytes, 0);
+    let (mut pieces, mut seen) = (Ok(None), 0);
+    while seen < bytes.len() && pieces == Ok(None) {
+        let more = (seen + piece).min(bytes.len());
+        pieces = head::end(&bytes[..more], seen);
+        seen = more;
+    }
+    // What comes behind a head is looked at later.
+    assert!(whole == pieces || pieces.is_ok_and(|end| end.is_some()));
+    let Ok(Some(end)) = whole else { return };
+    let Ok(framing) = head::read(&bytes[..end]) else { return };
+    let text = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    assert_eq!(framing == Framing::Chunked, text.contains("\r\ntransfer-encoding:"));
+    for name in ["host", "content-length", "transfer-encoding"] {
+        assert!(text.matches(&format!("\r\n{name}:")).count() <= 1, "{name} twice");
+    }
+    if framing == Framing::Chunked {
+        body(&bytes[end..], piece);
+    }
+});
+
+fn body(bytes: &[u8], piece: usize) {
+    let (mut whole, mut pieces) = (Chunks::default(), Chunks::default());
+    let expected = whole.read(bytes);
+    let mut got = Ok(0);
+    for part in bytes.chunks(piece) {
+        let Ok(taken) = got else { break };
+        if pieces.is_done() {
+            break;
+        }
+        got = pieces.read(part).map(|more| taken + more);
+    }
+    assert_eq!(got, expected);
+    assert!(got.is_err() || whole.is_done() == pieces.is_done());
+}
