@@ -63,9 +63,12 @@ bench: deps build
 	$(CARGO) build --release -p apibench
 	tools/bench.sh $(UPSTREAM) $(BENCH)
 
-# Hostile clients against a server that runs. LOAD: arguments for tools/load.py, such as --port, --token and --pid.
-load:
-	tools/load.py $(LOAD)
+# Some thousand broken and hostile clients against a server of their own, for two minutes. `make test` has a short one;
+# tools/load.py alone takes a server that runs already.
+load: deps
+	$(CARGO) build --release -p kube-apiserver
+	LOAD=long KUBE_APISERVER=$(CURDIR)/target/release/kube-apiserver \
+	  $(CARGO) test --release -p e2e --test load -- --nocapture
 
 # The parts, one by one.
 microbench: deps
