@@ -70,8 +70,8 @@ pub struct Running {
     cache: JoinHandle<()>,
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
-    heavy: HeavyPool,
-    dispatch: Arc<dyn Dispatch>,
+    /// The threads of heavy requests and what is behind the chain, for tests.
+    behind: (HeavyPool, Arc<dyn Dispatch>),
     store: Store,
     recorder: Option<telemetry::Provider>,
     auditor: Option<Arc<Auditor>>,
@@ -138,11 +138,10 @@ pub(crate) async fn start_under(
     api.collectors.extend(encryption.collectors.into_iter().chain([Arc::new(memory.clone()) as _]));
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);
-    let dispatch = Arc::clone(&api.dispatch);
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
-        dispatch: api.dispatch,
+        dispatch: Arc::clone(&api.dispatch),
         heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
@@ -172,8 +171,7 @@ pub(crate) async fn start_under(
         cache,
         tasks,
         before_stop: api.before_stop,
-        heavy,
-        dispatch,
+        behind: (heavy, api.dispatch),
         store,
         recorder: recorder.map(|recorder| recorder.provider),
         auditor,
@@ -237,12 +235,12 @@ impl Running {
 
     /// The threads of heavy requests, for tests that keep them busy.
     pub(crate) fn heavy(&self) -> &HeavyPool {
-        &self.heavy
+        &self.behind.0
     }
 
     /// What is behind the chain, for tests that hand over requests themselves.
     pub(crate) fn dispatch(&self) -> &Arc<dyn Dispatch> {
-        &self.dispatch
+        &self.behind.1
     }
 
     /// Goes down in order: not ready, out of the cluster's lists of its servers, after half of the delay clients
