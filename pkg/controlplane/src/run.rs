@@ -71,8 +71,8 @@ pub struct Running {
     cache: JoinHandle<()>,
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
-    heavy: HeavyPool,
-    dispatch: Arc<dyn Dispatch>,
+    /// The threads of heavy requests and what is behind the chain, for tests.
+    behind: (HeavyPool, Arc<dyn Dispatch>),
     store: Store,
     recorder: Option<telemetry::Provider>,
     auditor: Option<Arc<Auditor>>,
@@ -143,7 +143,7 @@ pub(crate) async fn start_under(
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
-        dispatch: api.dispatch,
+        dispatch: Arc::clone(&api.dispatch),
         heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
@@ -173,8 +173,7 @@ pub(crate) async fn start_under(
         cache,
         tasks,
         before_stop: api.before_stop,
-        heavy,
-        dispatch,
+        behind: (heavy, api.dispatch),
         store,
         recorder: recorder.map(|recorder| recorder.provider),
         auditor,
@@ -248,7 +247,12 @@ impl Running {
 
     /// The threads of heavy requests, for tests that keep them busy.
     pub(crate) fn heavy(&self) -> &HeavyPool {
-        &self.heavy
+        &self.behind.0
+    }
+
+    /// What is behind the chain, for tests that hand over requests themselves.
+    pub(crate) fn dispatch(&self) -> &Arc<dyn Dispatch> {
+        &self.behind.1
     }
 
     /// What is behind the chain, for tests that hand over requests themselves.

@@ -52,12 +52,16 @@ fn both(left: &Value, right: Value, ty: TypeRef) -> Result<Option<Value>, Errors
                 right => lists(a, items_of(Some(&right)), &list),
             }
         }
-        Kind::Map(map) => match (members(Some(left)), right) {
-            (_, right) if map.atomic => Ok(Some(right)),
-            (a, Value::Object(b)) => maps(a, b, &map),
-            (Some(a), _) => maps(Some(a), Object::new(), &map),
-            (None, right) => Ok(Some(right)),
-        },
+        Kind::Map(map) => {
+            let (a, b) = (members(Some(left)), members(Some(&right)));
+            if map.atomic || a.is_none() && b.is_none() {
+                return Ok(Some(right));
+            }
+            match right {
+                Value::Object(right) => maps(a, right, &map),
+                _ => maps(a, Object::new(), &map),
+            }
+        }
     }
 }
 

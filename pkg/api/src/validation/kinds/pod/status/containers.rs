@@ -132,13 +132,11 @@ pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Objec
         let containers = by_name(spec, containers);
         let mut claims: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for (index, container_status) in children(status, member).enumerate() {
-            let container = match containers.get_key_value(text(container_status, "name")) {
-                Some((name, container)) => {
-                    let claims = claims.entry(*name).or_insert_with(|| requested_claims(container));
-                    Some((*container, &*claims))
-                }
-                None => None,
-            };
+            let name = text(container_status, "name");
+            let container = containers.get(name).copied();
+            let asked = || container.map(requested_claims).unwrap_or_default();
+            let claims = &*claims.entry(name).or_insert_with(asked);
+            let container = container.map(|container| (container, claims));
             let path = path.index(index);
             let path = path.child("allocatedResourcesStatus");
             for (index, resource) in children(container_status, "allocatedResourcesStatus").enumerate() {
