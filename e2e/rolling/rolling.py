@@ -39,6 +39,8 @@ OWN_WRITES = [
 # Upstream's repair takes a Service that is being deleted for one without its address, puts the address back, and
 # takes it away again a minute later, with events about both; it does so without this server as well.
 REPAIRS = re.compile(r"/registry/(ipaddresses/|events/default/(10[.]|[a-z-]+[0-9]+[.]))")
+# Services that stay of each phase: the addresses have to be enough for all.
+STAYING_MAX = 30
 COMPARED = [
     "/api/v1/services", "/api/v1/namespaces", "/api/v1/configmaps", "/api/v1/endpoints", "/api/v1/serviceaccounts",
     "/apis/apps/v1/deployments", "/apis/networking.k8s.io/v1/ipaddresses", "/apis/networking.k8s.io/v1/servicecidrs",
@@ -161,7 +163,7 @@ class Rolling:
 
     # Work.
     def work(self, replicas, phase, seconds):
-        end, count = time.time() + seconds, 0
+        end, count, self.staying = time.time() + seconds, 0, 0
         while time.time() < end:
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
                 steps = [(self.random.choice(replicas), f"{phase}-{count + n}", n) for n in range(24)]
@@ -190,7 +192,9 @@ class Rolling:
         if code != 200:
             self.fail(f"{replica.name} PATCH {path}/{name}: {code} {answer[:200]}")
         # Some Services stay, so that the next phase has allocations to keep.
-        if kind in ("ConfigMap", "Deployment") or self.random.random() < 0.9:
+        stays = kind in ("ClusterIP", "NodePort") and self.random.random() < 0.1 and self.staying < STAYING_MAX
+        self.staying += stays
+        if not stays:
             code, answer = replica.ask("DELETE", f"{path}/{name}")
             if code != 200:
                 self.fail(f"{replica.name} DELETE {path}/{name}: {code} {answer[:200]}")
@@ -244,6 +248,8 @@ class Rolling:
             allowed = [per_minute for pattern, per_minute in OWN_WRITES if pattern.match(key)]
             if REPAIRS.match(key) and any(r.name != "ours" for r in replicas):
                 self.say(f"upstream's repair wrote {key}")
+            elif key.startswith("/registry/ipaddresses/") and key.rpartition("/")[2] in self.orphans:
+                self.say(f"{key}, which upstream's repair had left behind, was released")
             elif not allowed:
                 self.fail(f"nobody worked, but {key} was written {count} times")
             elif count > allowed[0] * len(replicas) * (seconds / 60 + 1):
