@@ -36,8 +36,8 @@ pub use memo::{Budget, Memo, Representation, Reserved};
 pub use options::Options;
 pub use predicate::{Field, FieldTerm, Predicate};
 pub use resource::{Resource, ResourceConfig, Scope};
-pub use watch::{Event, EventType, Lag, Progress, Watch, WatchQuery, WatchStart};
 pub use seed::Seed;
+pub use watch::{Event, EventType, Lag, Progress, Watch, WatchQuery, WatchStart};
 
 #[cfg(test)]
 mod tests;

@@ -139,7 +139,6 @@ pub(crate) async fn start_under(
     api.collectors.extend(encryption.collectors.into_iter().chain([Arc::new(memory.clone()) as _]));
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);
-    let dispatch = Arc::clone(&api.dispatch);
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
@@ -253,11 +252,6 @@ impl Running {
     /// What is behind the chain, for tests that hand over requests themselves.
     pub(crate) fn dispatch(&self) -> &Arc<dyn Dispatch> {
         &self.behind.1
-    }
-
-    /// What is behind the chain, for tests that hand over requests themselves.
-    pub(crate) fn dispatch(&self) -> &Arc<dyn Dispatch> {
-        &self.dispatch
     }
 
     /// Goes down in order: not ready, out of the cluster's lists of its servers, after half of the delay clients

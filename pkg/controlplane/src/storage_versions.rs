@@ -146,7 +146,8 @@ impl StorageVersions {
         made.map_err(|status| status.message)?;
         let now = self.status.now();
         let wanted = |current: Option<&Object>| registered(current?, &self.server, entry, now);
-        self.status.keep("", &entry.name, &wanted).await.map(drop).map_err(|status| status.message)
+        // Not by a look at the cache, which may not know yet what was made just now.
+        self.status.amend("", &entry.name, &wanted).await.map(drop).map_err(|status| status.message)
     }
 }
 

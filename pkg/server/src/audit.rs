@@ -302,7 +302,7 @@ impl Recording {
                 sent.json.map(|json| open.trimmed(Content::written(json)))
             }
         };
-        let Some(content) = content else { return };
+        let Some(content) = content.filter(|_| open.verdict.level >= Level::Request) else { return };
         open.kept = Taken::of(&self.auditor.room, content.bytes().len());
         match open.kept {
             Some(_) => open.event.request_object = Some(content),

@@ -71,17 +71,20 @@ async fn elector(memory: &Arc<Memory>, host: &str) -> TestServer {
 
 /// A candidate that says all the time that it is there.
 async fn stand(client: Client, name: &'static str, version: &'static str) {
+    let now = || {
+        let clock = crate::system::SystemClock;
+        apimachinery::clock::Clock::now(&clock).rfc3339_micro().to_string()
+    };
     let candidate = json!({
         "metadata": {"name": name},
         "spec": {
             "leaseName": "wanted", "strategy": "OldestEmulationVersion", "emulationVersion": version,
-            "binaryVersion": "1.36.0",
+            "binaryVersion": "1.36.0", "renewTime": now(),
         },
     });
     client.make(CANDIDATES, candidate).await;
     loop {
-        let now = crate::system::SystemClock;
-        let now = apimachinery::clock::Clock::now(&now).rfc3339_micro().to_string();
+        let now = now();
         client.ok("PATCH", &format!("{CANDIDATES}/{name}"), json!({"spec": {"renewTime": now}})).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

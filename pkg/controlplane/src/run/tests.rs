@@ -191,6 +191,7 @@ async fn start_hooks_are_listed_as_upstream_does() {
         "start-apiextensions-controllers",
         "crd-informer-synced",
         "start-system-namespaces-controller",
+        "peer-endpoint-reconciler-controller",
         "start-cluster-authentication-info-controller",
         "start-kube-apiserver-identity-lease-controller",
         "start-kube-apiserver-identity-lease-garbage-collector",
