@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes etcd, etcdctl, kubectl and haproxy available in target/tools/bin for the tests that run real programs.
+# Makes etcd, etcdctl, kubectl and haproxy available in target/tools/bin for the tests that run real programs, and an
+# OpenID provider from PyPI in target/tools/oidc.
 #
 #   tools/fetch-tools.sh            all of them
 #   tools/fetch-tools.sh etcd ...   only these
@@ -14,6 +15,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 dir="${CARGO_TARGET_DIR:-$root/target}/tools"
 tools_suite=${DEBIAN_SUITE:-trixie}
+oidc_version=0.3.4
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() { echo "tools/fetch-tools.sh: $*" >&2; exit 1; }
@@ -24,7 +26,8 @@ package_of() {
     etcdctl) echo etcd-client ;;
     kubectl) echo kubectl ;;
     haproxy) echo haproxy ;;
-    *) die "unknown tool $1 (etcd, etcdctl, kubectl and haproxy are known)" ;;
+    oidc) ;;
+    *) die "unknown tool $1 (etcd, etcdctl, kubectl, haproxy and oidc are known)" ;;
   esac
 }
 
@@ -116,12 +119,24 @@ fetch() {
   fi
 }
 
+# A Python of its own with an OpenID provider.
+fetch_oidc() {
+  command -v python3 >/dev/null || die "no python3, which the OpenID provider of the tests needs"
+  rm -rf "$dir/oidc.new" && python3 -m venv "$dir/oidc.new" && "$dir/oidc.new/bin/pip" -q install "oidc-provider-mock==$oidc_version" ||
+    die "the OpenID provider of the tests cannot be installed from PyPI"
+  rm -rf "$dir/oidc" && mv "$dir/oidc.new" "$dir/oidc"
+}
+
 mkdir -p "$dir/bin"
 # One run at a time: tests of several crates may start side by side.
 if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
-[ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy
+[ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy oidc
 for tool in "$@"; do
   package_of "$tool" >/dev/null
+  if [ "$tool" = oidc ]; then
+    [ -x "$dir/oidc/bin/python" ] || fetch_oidc
+    continue
+  fi
   [ -x "$dir/bin/$tool" ] || link_from_path "$tool" || fetch "$tool"
 done
 # The package index is large and goes stale; what was unpacked stays.

@@ -19,7 +19,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const LARGE: usize = 800 << 10;
 /// Changes after which a client that does not read must be behind, however much connections hold.
 const CHANGES_MAX: usize = 64;
-const NOBODY_TOKEN: &str = "nobody-token";
 
 /// A server with a user who may do nothing.
 pub(crate) struct Scene {
@@ -30,10 +29,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn begin() -> Self {
         let dir = TempDir::new().unwrap();
-        let tokens = dir.path().join("tokens.csv");
-        std::fs::write(&tokens, format!("{NOBODY_TOKEN},nobody,2\n")).unwrap();
-        let tokens = format!("--token-auth-file={}", tokens.display());
-        let server = Server::start_flagged(&["--authorization-mode=RBAC", &tokens]);
+        let server = Server::start_flagged(&["--authorization-mode=RBAC"]);
         // A watcher that does not read, a webhook that does not answer.
         server.allow_log("webhook");
         Scene { server, dir }
@@ -42,13 +38,9 @@ impl Scene {
     /// `kubectl` of the user who may do nothing.
     pub(crate) fn nobody(&self) -> Kubectl {
         let path: PathBuf = self.dir.path().join("nobody.kubeconfig");
-        let server = format!("https://127.0.0.1:{}", self.server.port());
-        let config = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "clusters": [{"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": true}}],
-            "users": [{"name": "u", "user": {"token": NOBODY_TOKEN}}],
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        });
+        let admin = std::fs::read_to_string(self.server.kubeconfig()).unwrap();
+        let mut config: Value = serde_json::from_str(&admin).unwrap();
+        config["users"][0]["user"]["as"] = json!("nobody");
         std::fs::write(&path, config.to_string()).unwrap();
         Kubectl::new(&path, self.dir.path())
     }

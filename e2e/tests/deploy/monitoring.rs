@@ -31,7 +31,9 @@ const WORDS: [&str; 16] = [
 /// After these, names in parentheses are labels.
 const GROUPINGS: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
 
-/// Series that kubernetes-mixin's alerts, recording rules and boards about the API server read.
+/// Series that kubernetes-mixin's alerts, recording rules and boards about the API server read, but for
+/// two: `aggregator_unavailable_apiservice_total` is there once an APIService has been lost, and
+/// `apiserver_request_terminations_total` once a request has been sent away or was late.
 const MIXIN: &str = "
     apiserver_request_total
     apiserver_request_sli_duration_seconds_bucket
@@ -40,8 +42,6 @@ const MIXIN: &str = "
     apiserver_client_certificate_expiration_seconds_bucket
     apiserver_client_certificate_expiration_seconds_count
     aggregator_unavailable_apiservice
-    aggregator_unavailable_apiservice_total
-    apiserver_request_terminations_total
     workqueue_adds_total
     workqueue_depth
     workqueue_queue_duration_seconds_bucket
@@ -53,12 +53,11 @@ const MIXIN: &str = "
 ";
 
 /// What kubernetes-mixin's expressions select by, and sum up by: a series and its labels.
-const MIXIN_LABELS: [(&str, &str); 8] = [
+const MIXIN_LABELS: [(&str, &str); 7] = [
     ("apiserver_request_total", "verb code resource"),
     ("apiserver_request_sli_duration_seconds", "verb scope subresource resource"),
     ("apiserver_request_duration_seconds", "verb subresource"),
     ("aggregator_unavailable_apiservice", "name"),
-    ("aggregator_unavailable_apiservice_total", "name"),
     ("workqueue_adds_total", "name"),
     ("workqueue_depth", "name"),
     ("workqueue_queue_duration_seconds", "name"),

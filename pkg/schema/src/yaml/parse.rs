@@ -119,7 +119,10 @@ const NODE_BYTES: usize = size_of::<Node<'_>>() * 3 / 2 + size_of::<(Id, Id)>();
 /// What is wrong with the text, and [`Error::NoRoom`].
 pub(super) fn document<'t>(text: &'t str, room: &mut Room) -> Result<Document<'t>, Error> {
     let indicator = |byte: &u8| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':');
-    room.take(text.bytes().filter(indicator).count().saturating_mul(TOKEN_BYTES))?;
+    let indicators = text.bytes().filter(indicator).count();
+    if let Err(none) = room.take(indicators.saturating_mul(TOKEN_BYTES)) {
+        return Err(too_deep_at(text).map_or(none.into(), too_deep));
+    }
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
     let mut slashes = EscapedSlashes::find_in(text);
     for event in Parser::new_from_str(text) {
@@ -134,6 +137,28 @@ pub(super) fn document<'t>(text: &'t str, room: &mut Room) -> Result<Document<'t
         builder.add(event, span)?;
     }
     Ok(Document { nodes: builder.nodes, text })
+}
+
+fn too_deep(line: usize) -> Error {
+    Error::Text(format!("yaml: line {line}: exceeded max depth of {DEPTH_MAX}"))
+}
+
+/// The line in which so many brackets are open that the text nests too deep, if it does so by its brackets alone: those in
+/// strings count as well, so it is asked only of what is refused in any case.
+fn too_deep_at(text: &str) -> Option<usize> {
+    let (mut line, mut open) = (1, 0_usize);
+    for byte in text.bytes() {
+        match byte {
+            b'\n' => line += 1,
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open > DEPTH_MAX {
+            return Some(line);
+        }
+    }
+    None
 }
 
 struct Builder<'a> {
@@ -179,7 +204,7 @@ impl<'a> Builder<'a> {
         if opens {
             self.open.push((id, None));
             if self.open.len() > DEPTH_MAX {
-                return Err(Error::Text(format!("yaml: line {line}: exceeded max depth of {DEPTH_MAX}")));
+                return Err(too_deep(line));
             }
         }
         Ok(())

@@ -193,6 +193,8 @@ fn expansion_is_bounded() {
     let deep = "[".repeat(20_000);
     check(&format!("a: b\nc: {deep}"), Err("yaml: line 2: exceeded max depth of 10000"));
     check(&"- ".repeat(20_000), Err("yaml: line 1: exceeded max depth of 10000"));
+    // More than there is room for.
+    check(&"[".repeat(400_000), Err("yaml: line 1: exceeded max depth of 10000"));
 }
 
 #[test]

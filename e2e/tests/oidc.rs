@@ -1,0 +1,112 @@
+//! People whom an OpenID provider vouches for, which is somebody else's program (`oidc-provider-mock` of PyPI), through `kubectl`:
+//! with their token, and with a program that gives it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use e2e::process::Lines;
+use e2e::{Kubectl, Server, tools};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const ALICE: &str =
+    r#"{"sub": "alice", "email": "alice@example.org", "email_verified": true, "groups": ["dev"]}"#;
+const RULE: &str = "create clusterrole reader --verb=list --resource=configmaps";
+
+/// A provider at a port, with a key that no other start of it has.
+struct Provider {
+    _process: Lines,
+    /// Alice's.
+    token: String,
+}
+
+impl Provider {
+    fn start(port: u16, dir: &Path) -> Self {
+        let python = tools::target().join("tools/oidc/bin/python");
+        assert!(python.exists(), "these tests need oidc-provider-mock: run tools/fetch-tools.sh oidc");
+        let process = Lines::start(
+            Command::new(python)
+                .arg(tools::root().join("e2e/oidc/provider.py"))
+                .arg(port.to_string())
+                .args([dir.join("provider.crt"), dir.join("provider.key")])
+                .arg(ALICE),
+        );
+        let line =
+            process.find(LIMIT, |line| line.starts_with("token ")).expect("the provider gives a token");
+        Provider { _process: process, token: line["token ".len()..].to_owned() }
+    }
+}
+
+/// A certificate for this machine that signs itself.
+fn certify(dir: &Path) -> PathBuf {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    fs::write(dir.join("provider.key"), made.signing_key.serialize_pem()).unwrap();
+    fs::write(dir.join("provider.crt"), made.cert.pem()).unwrap();
+    dir.join("provider.crt")
+}
+
+/// `kubectl` of somebody who shows what `user` says.
+fn somebody(server: &Server, dir: &Path, user: &serde_json::Value) -> Kubectl {
+    let admin = fs::read_to_string(server.kubeconfig()).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&admin).unwrap();
+    config["users"][0]["user"] = user.clone();
+    let path = dir.join("kubeconfig");
+    fs::write(&path, config.to_string()).unwrap();
+    Kubectl::new(&path, dir)
+}
+
+/// A program that gives a token, as kubectl wants it.
+fn plugin(dir: &Path, token: &str) -> PathBuf {
+    let path = dir.join("plugin");
+    let credential = serde_json::json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": token},
+    });
+    fs::write(&path, format!("#!/bin/sh\ncat <<'END'\n{credential}\nEND\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn whom_a_provider_vouches_for_is_let_in_also_after_its_keys_have_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (authority, port) = (certify(dir.path()), tools::free_port());
+    let first = Provider::start(port, dir.path());
+    let server = Server::start_flagged(&[
+        "--authorization-mode=RBAC",
+        &format!("--oidc-issuer-url=https://127.0.0.1:{port}"),
+        "--oidc-client-id=kubernetes",
+        &format!("--oidc-ca-file={}", authority.display()),
+        "--oidc-username-claim=email",
+        "--oidc-groups-claim=groups",
+        "--oidc-groups-prefix=oidc:",
+    ]);
+    server.allow_log("oidc");
+    let admin = server.kubectl();
+    admin.ok(RULE);
+    admin.ok("create clusterrolebinding readers --clusterrole=reader --group=oidc:dev");
+
+    let alice = somebody(&server, dir.path(), &serde_json::json!({"token": first.token}));
+    let who = alice.ok("auth whoami -o json");
+    assert!(who.contains("alice@example.org") && who.contains("oidc:dev"), "{who}");
+    alice.ok("get configmaps -A");
+    let refused = alice.fails("get secrets -A");
+    assert!(refused.contains("User \"alice@example.org\" cannot list resource \"secrets\""), "{refused}");
+
+    // A new start has new keys; the old ones are no longer there.
+    drop(first);
+    let second = Provider::start(port, dir.path());
+    let exec = serde_json::json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "command": plugin(dir.path(), &second.token),
+        "interactiveMode": "Never",
+    });
+    let alice = somebody(&server, dir.path(), &serde_json::json!({"exec": exec}));
+    let who = alice.ok("auth whoami -o json");
+    assert!(who.contains("alice@example.org"), "{who}");
+
+    let stranger = somebody(&server, dir.path(), &serde_json::json!({"token": format!("{}x", second.token)}));
+    let refused = stranger.fails("auth whoami");
+    assert!(refused.contains("Unauthorized") || refused.contains("logged in"), "{refused}");
+}
