@@ -5,9 +5,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use e2e::{Server, tools};
+use e2e::{Server, Store, tools};
 
-const TOKEN: &str = "token-of-the-load-test";
 /// Chooses which answers are read and how far; one run is like another.
 const SEED: &str = "1";
 /// How long an answer of the short form may take, in seconds: other tests take their time meanwhile.
@@ -17,14 +16,14 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_quiet_client_gets_every_answer_among_idle_slow_and_reset_ones() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let tokens = dir.path().join("tokens.csv");
-    std::fs::write(&tokens, format!("{TOKEN},load,1,\"system:masters\"\n")).expect("a file");
-    let mut server = Server::start_flagged(&[&format!("--token-auth-file={}", tokens.display())]);
+    let mut server = Server::start(Store::Embedded);
+    let kubectl = server.kubectl();
+    kubectl.ok("create serviceaccount load");
+    let token = kubectl.ok("create token load");
     let (port, pid) = (server.port().to_string(), server.pid().to_string());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/load.py");
     let mut load = Command::new(tools::program("python3"));
-    load.args([script, "--port", &port, "--token", TOKEN, "--pid", &pid, "--seed", SEED]);
+    load.args([script, "--port", &port, "--token", token.trim(), "--pid", &pid, "--seed", SEED]);
     if std::env::var("LOAD").as_deref() != Ok("long") {
         load.args(["--short", "--p99-max", PATIENCE]);
     }
