@@ -5,6 +5,7 @@ mod kubectl {
     mod apply;
     mod discovery;
     mod read;
+    mod rights;
     mod watch;
     mod write;
 }
