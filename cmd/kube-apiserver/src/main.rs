@@ -53,7 +53,6 @@ fn serve(flags: &Flags, log: Log) -> Result<(), String> {
         let (recent, set) = (log.recent, log.verbosity);
         options.config.chain.pages.debugging = Some(Debugging {
             set_verbosity: Arc::new(move |v| set.set(v.into())),
-            profiles: None,
             sections: vec![Section { name: "log", look: Arc::new(move || recent.look()) }],
         });
     }

@@ -8,7 +8,7 @@ use endpoints::api::CompressedLists;
 use serde_json::{Value, json};
 use server::memory::{Ledger, Meter};
 use server::metrics::Collector;
-use server::{Profiles, ROWS_MAX, Section, histograms};
+use server::{ROWS_MAX, Section, histograms};
 use tokio::time::Instant;
 
 use crate::memory::Resident;
@@ -35,19 +35,14 @@ pub(crate) struct StoreLooks {
 }
 
 /// The sections about caches, webhooks, the store and memory.
-pub(crate) fn sections(
-    looks: &Looks,
-    store: StoreLooks,
-    ledger: &Ledger,
-    profiles: Option<Arc<dyn Profiles>>,
-) -> Vec<Section> {
+pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &Ledger) -> Vec<Section> {
     let (delegator, figures) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
     let (held, ledger) = (looks.clone(), ledger.clone());
     vec![
         Section { name: "caches", look: Arc::new(move || caches(delegator.census())) },
         Section { name: "webhooks", look: Arc::new(move || webhooks(&figures)) },
         Section { name: "store", look: Arc::new(move || calls(&store)) },
-        Section { name: "memory", look: Arc::new(move || memory(&held, &ledger, profiles.as_deref())) },
+        Section { name: "memory", look: Arc::new(move || memory(&held, &ledger)) },
     ]
 }
 
@@ -115,7 +110,7 @@ fn calls(store: &StoreLooks) -> Value {
 }
 
 /// Who holds how much memory, and what the process has of it.
-fn memory(looks: &Looks, ledger: &Ledger, profiles: Option<&dyn Profiles>) -> Value {
+fn memory(looks: &Looks, ledger: &Ledger) -> Value {
     let census = looks.delegator.census();
     let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();
     let budget =
@@ -131,14 +126,9 @@ fn memory(looks: &Looks, ledger: &Ledger, profiles: Option<&dyn Profiles>) -> Va
     let limit = ledger.figures().map(|[limit, _, reserved, refused]| {
         json!({ "bytes": limit, "reservedByRequests": reserved, "refusedRequests": refused })
     });
-    let allocator = profiles.map(|profiles| {
-        let figures = profiles.allocator().into_iter().map(|(name, bytes)| (name.to_owned(), bytes.into()));
-        Value::Object(figures.collect())
-    });
     json!({
         "residentBytes": Resident.bytes(),
         "limit": limit,
         "owners": owners,
-        "allocator": allocator,
     })
 }

@@ -190,8 +190,7 @@ fn options(
     let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());
     let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
     if let Some(debugging) = &mut options.pages.debugging {
-        let profiles = debugging.profiles.clone();
-        debugging.sections.extend(console::sections(looks, store.looks(), memory, profiles));
+        debugging.sections.extend(console::sections(looks, store.looks(), memory));
     }
     options
 }

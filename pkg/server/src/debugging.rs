@@ -14,7 +14,6 @@ use endpoints::dispatch::Response;
 use crate::console::Section;
 use crate::pages::Pages;
 use crate::respond;
-pub use profiles::{Profile, Profiles};
 
 /// Sets how much is logged, as the flag `-v` does.
 pub type SetVerbosity = Arc<dyn Fn(i32) + Send + Sync>;
@@ -30,8 +29,6 @@ const FLAGS: &str = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<bod
 pub struct Debugging {
     /// Sets how much is logged.
     pub set_verbosity: SetVerbosity,
-    /// What takes profiles, if something does.
-    pub profiles: Option<Arc<dyn Profiles>>,
     /// What others have for the console.
     pub sections: Vec<Section>,
 }
@@ -39,7 +36,7 @@ pub struct Debugging {
 impl Debugging {
     /// With nothing but what the server knows itself.
     pub fn new(set_verbosity: SetVerbosity) -> Self {
-        Debugging { set_verbosity, profiles: None, sections: Vec::new() }
+        Debugging { set_verbosity, sections: Vec::new() }
     }
 }
 
@@ -53,7 +50,7 @@ pub(crate) fn pages(debugging: &Debugging) -> Pages {
         .unlisted("/debug/flags/", flags)
         .unlisted("/debug/flags/{*flag}", flags)
         .unlisted("/debug/flags/v", verbosity)
-        .and(profiles::pages(debugging.profiles.as_ref()))
+        .and(profiles::pages())
 }
 
 /// PUT of a number sets how much is logged.
@@ -127,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn profiles_that_nobody_takes_are_unknown() {
+    async fn profiles_of_go_are_unknown() {
         check("GET /debug/pprof", "", 302, "<a href=\"/debug/pprof/\">Found</a>.\n\n").await;
         check("GET /debug/pprof/symbol", "", 200, "num_symbols: 0\n").await;
         check("GET /debug/pprof/heap", "", 404, "Unknown profile\n").await;

@@ -46,7 +46,7 @@ pub use crate::audit::{ANSWER_BYTES_MAX, Auditor, KEPT_BYTES_MAX};
 pub use chain::{Chain, ChainOptions, Services, Traces};
 pub use connection::{ConnectionOptions, Peer, Protocol};
 pub use console::{Look, ROWS_MAX, Section, histograms};
-pub use debugging::{Debugging, Profile, Profiles, SetVerbosity};
+pub use debugging::{Debugging, SetVerbosity};
 pub use env::{Env, Random};
 pub use flow::Fairness;
 pub use inflight::InflightLimits;

@@ -232,16 +232,12 @@ const SECTIONS = [
     note: (s) => bytes(s.memory.residentBytes) + " resident" + (s.memory.limit ? " of " + bytes(s.memory.limit.bytes) : ", no limit"),
     show: (s) => {
       const known = s.memory.owners.reduce((sum, o) => sum + o.bytes, 0);
-      const rest = s.memory.allocator ? [{ name: "everything else", bytes: Math.max(0, s.memory.allocator.allocated - known) }] : [];
-      const all = s.memory.allocator?.allocated || known || 1;
+      const rest = [{ name: "everything else, code among it", bytes: Math.max(0, s.memory.residentBytes - known) }];
+      const all = s.memory.residentBytes || known || 1;
       const tables = [table("By owner", [
         ["Owner", (o) => o.name], ["Bytes", (o) => bytes(o.bytes), true], ["Part", (o) => ({ part: Math.min(0.999, o.bytes / all) })],
         ["At most", (o) => ({ text: o.most ? bytes(o.most) : "", kind: "soft" }), true],
       ], [...s.memory.owners, ...rest])];
-      if (s.memory.allocator) {
-        tables.push(table("Allocator", [["Figure", ([name]) => name], ["Bytes", ([, n]) => bytes(n), true]],
-          Object.entries(s.memory.allocator)));
-      }
       if (s.memory.limit) {
         tables.push(table("Limit", [["Figure", ([name]) => name], ["Value", ([, text]) => text, true]], [
           ["reserved by requests", bytes(s.memory.limit.reservedByRequests)],
