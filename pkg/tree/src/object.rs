@@ -1,0 +1,374 @@
+//! Objects: members in bytewise order of their names.
+
+use std::collections::btree_map::{self, BTreeMap};
+use std::fmt;
+
+use crate::{Key, Value};
+
+/// How many members stand in a vector. More are kept in a B-tree, for which the order of insertions does not
+/// matter.
+const FEW: usize = 64;
+
+/// The members of an object, in bytewise order of their names.
+#[derive(Clone, Default)]
+pub struct Object {
+    members: Members,
+}
+
+#[derive(Clone)]
+enum Members {
+    Few(Vec<(Key, Value)>),
+    // In a box, so that the usual object is no larger than its vector.
+    Many(Box<BTreeMap<Key, Value>>),
+}
+
+impl Default for Members {
+    fn default() -> Self {
+        Members::Few(Vec::new())
+    }
+}
+
+impl Object {
+    /// An object without members; allocates nothing.
+    pub const fn new() -> Self {
+        Object { members: Members::Few(Vec::new()) }
+    }
+
+    /// An object that is to have some `members`.
+    pub fn with_capacity(members: usize) -> Self {
+        Object { members: Members::Few(Vec::with_capacity(members.min(FEW))) }
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        match &self.members {
+            Members::Few(few) => few.len(),
+            Members::Many(many) => many.len(),
+        }
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a member.
+    #[inline]
+    pub fn get<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<&Value> {
+        match &self.members {
+            Members::Few(few) => few.get(position(few, name.as_ref()).ok()?).map(|(_, value)| value),
+            Members::Many(many) => many.get(name.as_ref()),
+        }
+    }
+
+    /// The value of a member, to be changed.
+    #[inline]
+    pub fn get_mut<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<&mut Value> {
+        match &mut self.members {
+            Members::Few(few) => {
+                let at = position(few, name.as_ref()).ok()?;
+                few.get_mut(at).map(|(_, value)| value)
+            }
+            Members::Many(many) => many.get_mut(name.as_ref()),
+        }
+    }
+
+    /// A member's name and value.
+    pub fn get_key_value<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<(&Key, &Value)> {
+        match &self.members {
+            Members::Few(few) => few.get(position(few, name.as_ref()).ok()?).map(|(name, value)| (name, value)),
+            Members::Many(many) => many.get_key_value(name.as_ref()),
+        }
+    }
+
+    /// Whether there is such a member.
+    #[inline]
+    pub fn contains_key<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Puts a member in; the value that it had before, if it was there.
+    #[inline]
+    pub fn insert(&mut self, name: impl Into<Key>, value: Value) -> Option<Value> {
+        let mut value = Some(value);
+        let slot = self.slot(name.into(), || value.take().unwrap_or_default());
+        value.map(|value| std::mem::replace(slot, value))
+    }
+
+    /// The place of a member, whether it is there or not.
+    #[inline]
+    pub fn entry(&mut self, name: impl Into<Key>) -> Entry<'_> {
+        Entry { object: self, name: name.into() }
+    }
+
+    /// The value of a member, made if the member is not there.
+    #[inline]
+    fn slot(&mut self, name: Key, value: impl FnOnce() -> Value) -> &mut Value {
+        if let Members::Few(few) = &mut self.members
+            && few.len() >= FEW
+        {
+            self.members = Members::Many(Box::new(std::mem::take(few).into_iter().collect()));
+        }
+        match &mut self.members {
+            Members::Few(few) => {
+                let at = position(few, &name).unwrap_or_else(|at| {
+                    few.insert(at, (name, value()));
+                    at
+                });
+                &mut few[at].1
+            }
+            Members::Many(many) => many.entry(name).or_insert_with(value),
+        }
+    }
+
+    /// Takes a member out.
+    pub fn remove<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<Value> {
+        self.remove_entry(name).map(|(_, value)| value)
+    }
+
+    /// Takes a member out, with its name.
+    pub fn remove_entry<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<(Key, Value)> {
+        match &mut self.members {
+            Members::Few(few) => position(few, name.as_ref()).ok().map(|at| few.remove(at)),
+            Members::Many(many) => many.remove_entry(name.as_ref()),
+        }
+    }
+
+    /// Takes all members out.
+    pub fn clear(&mut self) {
+        self.members = Members::default();
+    }
+
+    /// Keeps the members of which `keep` says so.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Key, &mut Value) -> bool) {
+        match &mut self.members {
+            Members::Few(few) => few.retain_mut(|(name, value)| keep(name, value)),
+            Members::Many(many) => many.retain(keep),
+        }
+    }
+
+    /// The members, in order.
+    #[inline]
+    pub fn iter(&self) -> Iter<'_> {
+        match &self.members {
+            Members::Few(few) => Iter::Few(few.iter()),
+            Members::Many(many) => Iter::Many(many.iter()),
+        }
+    }
+
+    /// The members, in order, with values that can be changed.
+    pub fn iter_mut(&mut self) -> IterMut<'_> {
+        match &mut self.members {
+            Members::Few(few) => IterMut::Few(few.iter_mut()),
+            Members::Many(many) => IterMut::Many(many.iter_mut()),
+        }
+    }
+
+    /// The names, in order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Key> + ExactSizeIterator + Clone {
+        self.iter().map(|(name, _)| name)
+    }
+
+    /// The values, in order of their names.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator + Clone {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// The values, in order of their names, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.iter_mut().map(|(_, value)| value)
+    }
+
+    /// The values, in order of their names.
+    pub fn into_values(self) -> impl Iterator<Item = Value> {
+        self.into_iter().map(|(_, value)| value)
+    }
+}
+
+/// Where a member is, or where it would have to be put. Members often come in order, so the end is tried first.
+#[inline]
+fn position(few: &[(Key, Value)], name: &str) -> Result<usize, usize> {
+    match few.last() {
+        Some((last, _)) if last.as_str() >= name => few.binary_search_by(|(other, _)| other.as_str().cmp(name)),
+        _ => Err(few.len()),
+    }
+}
+
+/// The place of a member in an object.
+pub struct Entry<'a> {
+    object: &'a mut Object,
+    name: Key,
+}
+
+impl<'a> Entry<'a> {
+    /// The value of the member, put there first if it is not there.
+    pub fn or_insert(self, value: Value) -> &'a mut Value {
+        self.object.slot(self.name, || value)
+    }
+
+    /// The value of the member, made and put there first if it is not there.
+    pub fn or_insert_with(self, value: impl FnOnce() -> Value) -> &'a mut Value {
+        self.object.slot(self.name, value)
+    }
+
+    /// Changes the value of the member, if it is there.
+    #[must_use]
+    pub fn and_modify(self, change: impl FnOnce(&mut Value)) -> Self {
+        if let Some(value) = self.object.get_mut(&self.name) {
+            change(value);
+        }
+        self
+    }
+}
+
+/// One form of each iterator for objects of few members, one for those of many.
+macro_rules! iterator {
+    ($(#[$doc:meta])* $name:ident<$($life:lifetime)?>, $few:ty, $many:ty, $item:ty, $part:expr) => {
+        $(#[$doc])*
+        pub enum $name<$($life)?> {
+            /// Of few.
+            Few($few),
+            /// Of many.
+            Many($many),
+        }
+
+        impl<$($life)?> Iterator for $name<$($life)?> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                match self {
+                    $name::Few(few) => few.next().map($part),
+                    $name::Many(many) => many.next(),
+                }
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                match self {
+                    $name::Few(few) => few.size_hint(),
+                    $name::Many(many) => many.size_hint(),
+                }
+            }
+        }
+
+        impl<$($life)?> DoubleEndedIterator for $name<$($life)?> {
+            fn next_back(&mut self) -> Option<Self::Item> {
+                match self {
+                    $name::Few(few) => few.next_back().map($part),
+                    $name::Many(many) => many.next_back(),
+                }
+            }
+        }
+
+        impl<$($life)?> ExactSizeIterator for $name<$($life)?> {}
+    };
+}
+
+iterator!(
+    /// The members of an object, in order.
+    #[derive(Clone)]
+    Iter<'a>,
+    std::slice::Iter<'a, (Key, Value)>,
+    btree_map::Iter<'a, Key, Value>,
+    (&'a Key, &'a Value),
+    |(name, value)| (name, value)
+);
+iterator!(
+    /// The members of an object, in order, with values that can be changed.
+    IterMut<'a>,
+    std::slice::IterMut<'a, (Key, Value)>,
+    btree_map::IterMut<'a, Key, Value>,
+    (&'a Key, &'a mut Value),
+    |(name, value)| (&*name, value)
+);
+iterator!(
+    /// The members of an object that is no longer needed, in order.
+    IntoIter<>,
+    std::vec::IntoIter<(Key, Value)>,
+    btree_map::IntoIter<Key, Value>,
+    (Key, Value),
+    |member| member
+);
+
+impl<'a> IntoIterator for &'a Object {
+    type Item = (&'a Key, &'a Value);
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Iter<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a mut Object {
+    type Item = (&'a Key, &'a mut Value);
+    type IntoIter = IterMut<'a>;
+
+    fn into_iter(self) -> IterMut<'a> {
+        self.iter_mut()
+    }
+}
+
+impl IntoIterator for Object {
+    type Item = (Key, Value);
+    type IntoIter = IntoIter;
+
+    fn into_iter(self) -> IntoIter {
+        match self.members {
+            Members::Few(few) => IntoIter::Few(few.into_iter()),
+            Members::Many(many) => IntoIter::Many(many.into_iter()),
+        }
+    }
+}
+
+impl<K: Into<Key>> Extend<(K, Value)> for Object {
+    fn extend<T: IntoIterator<Item = (K, Value)>>(&mut self, members: T) {
+        for (name, value) in members {
+            self.insert(name, value);
+        }
+    }
+}
+
+impl<K: Into<Key>> FromIterator<(K, Value)> for Object {
+    fn from_iter<T: IntoIterator<Item = (K, Value)>>(members: T) -> Self {
+        let members = members.into_iter();
+        let mut object = Object::with_capacity(members.size_hint().0);
+        object.extend(members);
+        object
+    }
+}
+
+impl<K: Into<Key>, const N: usize> From<[(K, Value); N]> for Object {
+    fn from(members: [(K, Value); N]) -> Self {
+        members.into_iter().collect()
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Object {}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self).finish()
+    }
+}
+
+impl<Q: AsRef<str> + ?Sized> std::ops::Index<&Q> for Object {
+    type Output = Value;
+
+    /// The value of a member; `null` if there is none.
+    fn index(&self, name: &Q) -> &Value {
+        self.get(name).unwrap_or(&Value::Null)
+    }
+}
+
+impl<Q: AsRef<str> + ?Sized> std::ops::IndexMut<&Q> for Object {
+    /// The value of a member; `null` is put there if it is not.
+    fn index_mut(&mut self, name: &Q) -> &mut Value {
+        self.slot(Key::from(name.as_ref()), Value::default)
+    }
+}
