@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use api::tree::{child, child_mut, children, text};
 use apimachinery::names::is_label_key;
 use async_trait::async_trait;
+use jsontree::json;
 use schema::object::Object;
-use serde_json::json;
 
 use crate::{Attributes, Notes, Plugin, Verdict, meta};
 
@@ -37,7 +37,7 @@ impl Plugin for ExtendedResourceToleration {
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let containers = ["containers", "initContainers"].into_iter().flat_map(|list| children(spec, list));
         let requests = containers.filter_map(|container| child(child(container, "resources")?, "requests"));
-        let names: BTreeSet<String> =
+        let names: BTreeSet<jsontree::Key> =
             requests.flat_map(Object::keys).filter(|name| is_extended(name)).cloned().collect();
         for name in names {
             let same = |toleration: &Object| {

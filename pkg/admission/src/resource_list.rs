@@ -9,8 +9,8 @@ use std::ops::{Deref, DerefMut};
 
 use api::tree::{child, children, text};
 use apimachinery::quantity::Quantity;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::{Map, Value};
 
 use crate::meta::is_sidecar;
 
@@ -43,13 +43,13 @@ impl ResourceList {
     pub(crate) fn of(object: &Object, name: &str) -> Self {
         let quantity = |value: &Value| value.as_str().and_then(|text| text.parse().ok());
         let members = child(object, name).into_iter().flatten();
-        members.filter_map(|(name, value)| Some((name.clone(), quantity(value)?))).collect()
+        members.filter_map(|(name, value)| Some((name.to_string(), quantity(value)?))).collect()
     }
 
     /// The list as it stands in an object.
     pub(crate) fn to_value(&self) -> Value {
-        let pairs = self.0.iter().map(|(name, quantity)| (name.clone(), Value::from(quantity.to_string())));
-        Value::Object(pairs.collect::<Map<_, _>>())
+        let pairs = self.0.iter().map(|(name, quantity)| (name.as_str(), Value::from(quantity.to_string())));
+        Value::Object(pairs.collect())
     }
 
     /// Adds another list to this one.

@@ -28,8 +28,8 @@ mod workload;
 pub use normalise::{NormaliseError, held_as_member, normalise_for_storage};
 
 use crate::resources::{self, Resource};
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 use spokes::spoke;
 
 /// Its types are in the tables, but in a scheme of their own: its Events are not the others'.
@@ -50,7 +50,7 @@ pub fn convert(mut object: Object, from: &str, to: &str, kind: &str) -> Object {
             (spoke.from_hub)(&mut object);
         }
     }
-    object.insert("apiVersion".to_owned(), Value::from(to));
+    object.insert("apiVersion", Value::from(to));
     object
 }
 
@@ -82,7 +82,7 @@ pub fn versions_of<'k>(
 /// Moves a member to another object under another name, unless it is absent or null.
 fn move_member(from: &mut Object, name: &str, to: &mut Object, new_name: &str) {
     if let Some(value) = from.remove(name).filter(|value| !value.is_null()) {
-        to.insert(new_name.to_owned(), value);
+        to.insert(new_name, value);
     }
 }
 

@@ -3,8 +3,8 @@
 //! Readers return the zero value for what is absent, as Go's accessors do.
 
 use apimachinery::time::UnixTime;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// The metadata of an object, if it has any.
 pub fn metadata(object: &Object) -> Option<&Object> {
@@ -39,7 +39,7 @@ pub fn set_text(object: &mut Object, name: &str, value: &str) {
     if value.is_empty() {
         metadata.remove(name);
     } else {
-        metadata.insert(name.to_owned(), Value::from(value));
+        metadata.insert(name, Value::from(value));
     }
 }
 
@@ -47,7 +47,7 @@ pub fn set_text(object: &mut Object, name: &str, value: &str) {
 pub fn set(object: &mut Object, name: &str, value: Option<Value>) {
     let metadata = metadata_mut(object);
     match value {
-        Some(value) => metadata.insert(name.to_owned(), value),
+        Some(value) => metadata.insert(name, value),
         None => metadata.remove(name),
     };
 }

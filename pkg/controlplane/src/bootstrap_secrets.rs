@@ -30,7 +30,7 @@ impl BootstrapSecrets for StoredBootstrapSecrets {
         let members = tree::child(&secret, "data").into_iter().flatten();
         let data = members.filter_map(|(key, value)| {
             let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).ok()?;
-            Some((key.clone(), bytes))
+            Some((key.to_string(), bytes))
         });
         Ok(Some(BootstrapSecret {
             deleting: meta::deletion_seconds(&secret).is_some(),

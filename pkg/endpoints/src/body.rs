@@ -304,7 +304,7 @@ fn decode_internal(text: &[u8], expected: Expected<'_>, group: &str, kind: &str)
     let warnings = unknown
         .filter(|name| !["kind", "apiVersion"].contains(&name.as_str()))
         .map(|name| {
-            json::StrictError { kind: json::StrictKind::UnknownField, path: name.clone() }.to_string()
+            json::StrictError { kind: json::StrictKind::UnknownField, path: name.to_string() }.to_string()
         })
         .collect();
     Ok(Decoded { object: Object::new(), api_version: expected.api_version.to_owned(), warnings })

@@ -74,8 +74,9 @@ mod tests {
             let answer = answer.map_err(|status| status.code)?;
             let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
             assert_eq!(header("cache-control"), "public, max-age=3600");
-            let body: serde_json::Value = serde_json::from_slice(answer.body()).unwrap();
-            let members: Vec<String> = body.as_object().unwrap().keys().take(1).cloned().collect();
+            let body: jsontree::Value = serde_json::from_slice(answer.body()).unwrap();
+            let members: Vec<String> =
+                body.as_object().unwrap().keys().take(1).map(ToString::to_string).collect();
             Ok((header("content-type"), members.concat()))
         });
         let expected = expected.map(|e| e.map(|(kind, body)| (kind.to_owned(), body.to_owned())));

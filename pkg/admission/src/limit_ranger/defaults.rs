@@ -40,7 +40,7 @@ fn fill<'d>(container: &mut Object, member: &str, defaults: &'d Object) -> Vec<&
     let resources = child(container, "resources");
     let has =
         |name: &str| resources.and_then(|r| child(r, member)).is_some_and(|list| list.contains_key(name));
-    let missing: Vec<&str> = defaults.keys().map(String::as_str).filter(|name| !has(name)).collect();
+    let missing: Vec<&str> = defaults.keys().map(jsontree::Key::as_str).filter(|name| !has(name)).collect();
     for name in &missing {
         if let Some(quantity) = defaults.get(*name) {
             object::set(container, &["resources", member, name], quantity.clone());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use jsontree::Value;
 
 /// Go finds members without regard to case.
 const MEMBER: &str = "podNodeSelectorPluginConfig";
@@ -26,8 +26,8 @@ impl PodNodeSelectorConfiguration {
             let mine = members.iter().filter(|(name, _)| name.eq_ignore_ascii_case(MEMBER));
             for (namespace, selector) in mine.filter_map(|(_, value)| value.as_object()).flatten() {
                 match selector {
-                    Value::String(selector) => selectors.insert(namespace.clone(), selector.clone()),
-                    _ => selectors.insert(namespace.clone(), String::new()),
+                    Value::String(selector) => selectors.insert(namespace.to_string(), selector.clone()),
+                    _ => selectors.insert(namespace.to_string(), String::new()),
                 };
             }
         }

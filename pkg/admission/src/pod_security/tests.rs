@@ -1,7 +1,7 @@
 //! Pods and namespaces against the standards.
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::testing::{Store, Write, object};
@@ -131,7 +131,7 @@ fn a_standard_is_what_its_version_made_it() {
 fn namespace(labels: &[(&str, &str)]) -> Value {
     let labels =
         labels.iter().map(|(key, value)| (format!("pod-security.kubernetes.io/{key}"), json!(value)));
-    json!({"metadata": {"name": "ns", "labels": labels.collect::<serde_json::Map<_, _>>()}})
+    json!({"metadata": {"name": "ns", "labels": labels.collect::<jsontree::Object>()}})
 }
 
 #[test]

@@ -4,8 +4,8 @@ use api::tree::{child, children, text};
 use cel::admission::{Options, Returns};
 use cel::arena::Arena;
 use cel::value::{Opaque, Value};
+use jsontree::{Value as Json, json};
 use schema::object::Object;
-use serde_json::{Value as Json, json};
 
 use super::BUDGET;
 use super::about::About;
@@ -111,7 +111,7 @@ fn patch_operation(fields: &[(&str, Value<'_>)], native: &mut Native) -> Result<
     let mut operation = Object::new();
     // Those that are not set are empty texts.
     for name in ["op", "path"] {
-        operation.insert(name.to_owned(), json!(""));
+        operation.insert(name, json!(""));
     }
     for (name, value) in fields {
         let json = match *name {

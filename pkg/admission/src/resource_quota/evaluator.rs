@@ -215,7 +215,7 @@ fn of_one_pod(pod: &Object) -> ResourceList {
     }
     let counting = Counting { all_of_pod: true, statuses: true };
     let of = |side| of_pod(pod, side, counting);
-    usage.insert("pods".to_owned(), number(1));
+    usage.insert("pods".into(), number(1));
     usage.add(&of_resources(&of(Side::Requests), &of(Side::Limits)));
     usage
 }
@@ -281,7 +281,7 @@ fn of_volume_claim(claim: &Object) -> ResourceList {
         storage.round_up(0);
         count("requests.storage", &storage);
     }
-    usage.insert("count/persistentvolumeclaims".to_owned(), number(1));
+    usage.insert("count/persistentvolumeclaims".into(), number(1));
     usage
 }
 

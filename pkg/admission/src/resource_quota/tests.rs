@@ -1,7 +1,7 @@
 //! Writes against quotas.
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::testing::{Store, Write};
@@ -110,7 +110,7 @@ fn a_scope_decides_which_pods_count() {
 fn kinds_are_counted_by_what_they_use() {
     let check = |write: Write, object: Value, hard: Value, expected: Value| {
         let zeros = hard.as_object().unwrap().keys().map(|name| (name.clone(), json!("0")));
-        let zeros: serde_json::Map<_, _> = zeros.collect();
+        let zeros: jsontree::Object = zeros.collect();
         let store = Store::of([quota("q", json!({}), hard, Value::Object(zeros))]);
         write.judged(&plugin(&store), object).unwrap();
         assert_eq!(used(&store, "q"), expected);

@@ -7,9 +7,9 @@
 use std::cell::Cell;
 
 use apimachinery::features::{Gate, Gates};
+use jsontree::Value;
 use schema::object::{self, Object as Tree};
 use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
-use serde_json::Value;
 
 /// A struct or map.
 ///
@@ -77,7 +77,7 @@ impl<'a> Object<'a> {
     /// Puts a value in the place of a member.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
         match &mut self.form {
-            Form::Tree(tree) => _ = tree.insert(name.to_owned(), value.into()),
+            Form::Tree(tree) => _ = tree.insert(name, value.into()),
             Form::Bytes(place) => place.want(),
         }
     }
@@ -119,7 +119,7 @@ impl<'a> Object<'a> {
                     let mut inner = Tree::new();
                     rule(&mut Object::tree(&mut inner, gates));
                     if !inner.is_empty() {
-                        tree.insert(name.to_owned(), Value::Object(inner));
+                        tree.insert(name, Value::Object(inner));
                     }
                 }
                 _ => {}

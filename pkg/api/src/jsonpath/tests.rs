@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use jsontree::Value;
 
-fn object() -> Map<String, Value> {
+fn object() -> Object {
     let text = r#"{
         "metadata":{"name":"w","labels":{"a.b/c":"dotted","x":"y"}},
         "spec":{"n":3,"f":2.5,"big":1234567.0,"t":true,"nul":null,"text":"hi","html":"<&>","empty":[],
@@ -15,7 +16,7 @@ fn object() -> Map<String, Value> {
 }
 
 /// As the recorded results are written.
-fn outcome(path: &str, object: &Map<String, Value>) -> Value {
+fn outcome(path: &str, object: &Object) -> Value {
     let path = match JsonPath::of(path) {
         Ok(path) => path,
         Err(error) => return error.to_string().into(),
@@ -69,9 +70,9 @@ fn the_first_value_of_the_first_part_is_what_printers_show() {
 }
 
 /// `levels` objects in one another.
-fn nested(levels: usize) -> Map<String, Value> {
-    let within = |inner| Map::from_iter([("a".to_owned(), Value::Object(inner))]);
-    (0..levels).fold(within(Map::new()), |inner, _| within(inner))
+fn nested(levels: usize) -> Object {
+    let within = |inner| Object::from_iter([("a".to_owned(), Value::Object(inner))]);
+    (0..levels).fold(within(Object::new()), |inner, _| within(inner))
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn repeated_descents_end_when_their_work_is_spent() {
 #[test]
 fn a_filter_that_runs_out_of_work_fails_instead_of_passing_nothing() {
     let items: Vec<Value> = (0..1_000).map(|_| Value::Object(nested(100))).collect();
-    let object = Map::from_iter([("items".to_owned(), Value::from(items))]);
+    let object = Object::from_iter([("items".to_owned(), Value::from(items))]);
     let path = JsonPath::of(".items[?(@..a..a)]").unwrap();
     assert!(path.find(&object, &mut Work::default()).is_err());
 }

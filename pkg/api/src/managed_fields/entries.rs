@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use apimachinery::time::{UnixTime, parse_time};
+use jsontree::Value;
 use schema::json_write::write_string;
 use schema::object::Object;
 use schema::structured_merge::Set;
 use schema::structured_merge::updater::{Managers, VersionedSet};
-use serde_json::Value;
 
 use crate::tree::{child, text};
 
@@ -169,7 +169,7 @@ fn encode_entry(origin: &Origin, set: &VersionedSet) -> Value {
     };
     let operation = if set.applied { Operation::Apply } else { origin.operation };
     let mut entry = Object::new();
-    let mut put = |name: &str, value: String| drop(entry.insert(name.to_owned(), Value::String(value)));
+    let mut put = |name: &str, value: String| drop(entry.insert(name, Value::String(value)));
     put("apiVersion", set.api_version.to_string());
     put("fieldsType", FIELDS_V1.to_owned());
     put("fieldsV1", fields);

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::resources;
-use serde_json::json;
+use jsontree::{Value, json};
 
 mod custom;
 mod in_place;
@@ -49,7 +49,7 @@ fn every_resource_has_a_cell_and_a_description_for_each_column() {
         let (gv, name) = (resource.group_version, resource.plural);
         let columns = resource.columns.len();
         let printer = Printer::of(gv, name);
-        let empty = Map::new();
+        let empty = Object::new();
         let subject = Subject::tree(&empty);
         let row = printer.row(&subject, NOW).unwrap();
         // Upstream gives IP addresses an age, but no column for it.
@@ -70,7 +70,7 @@ fn subresources_have_the_table_of_what_they_answer_with() {
         let (found, known_as) = row.table();
         assert_eq!((found.len(), found[0].format, known_as), (columns, first, name), "{path:?}");
         let printer = Printer::of(row.group_version, known_as);
-        let empty = Map::new();
+        let empty = Object::new();
         assert_eq!(printer.row(&Subject::tree(&empty), NOW).unwrap().cells.len(), columns, "{path:?}");
     };
     check("apps", "v1", ("deployments", ""), "deployments", "name", 8);

@@ -1,8 +1,8 @@
 //! References of trees, each found in the bytes of the same object too.
 #![allow(clippy::unwrap_used)]
 
+use jsontree::{Value, json};
 use schema::builtin;
-use serde_json::{Value, json};
 
 use super::*;
 
@@ -118,7 +118,7 @@ fn claims_of_devices_count_once_they_are_made() {
 fn secrets_of_a_volume_are_in_the_namespace_that_it_names_or_in_its_claims() {
     let volume = |source: Value, expected: &[(&str, &str)]| {
         let mut spec = json!({"claimRef": {"namespace": "ns", "name": "c"}});
-        spec.as_object_mut().unwrap().append(&mut source.as_object().unwrap().clone());
+        spec.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
         let value = json!({"metadata": {"name": "v"}, "spec": spec});
         let look = |referrer: &Referrer<'_>| {
             let secrets = referrer.secrets_of_persistent_volume();

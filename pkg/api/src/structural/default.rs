@@ -1,7 +1,7 @@
 //! Defaults (upstream's `schema/defaulting`).
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::node::{Additional, Node};
 
@@ -29,7 +29,7 @@ pub(super) fn default_members(node: &Node, members: &mut Object) {
         if let Some(value) = &node.default {
             let missing = members.get(&**name).is_none_or(|value| value.is_null() && node.refuses_null());
             if missing {
-                members.insert(name.clone().into(), value.clone());
+                members.insert(name.clone(), value.clone());
             }
         }
         if node.has_defaults

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Uri;
+use jsontree::Value;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::claims::Claims;
 use super::provider::Provider;
@@ -51,10 +51,10 @@ impl Distributed {
 
     fn source(&self, claims: &Claims) -> Result<Option<Source>, String> {
         let Some(names) = claims.get("_claim_names") else { return Ok(None) };
-        let names: HashMap<String, String> = Deserialize::deserialize(names)
+        let names: HashMap<String, String> = jsontree::from_value(names.clone())
             .map_err(|error| format!("oidc: error parsing distributed claim names: {error}"))?;
         let sources = claims.get("_claim_sources").ok_or("oidc: no claim sources")?;
-        let mut sources: HashMap<String, Source> = Deserialize::deserialize(sources)
+        let mut sources: HashMap<String, Source> = jsontree::from_value(sources.clone())
             .map_err(|error| format!("oidc: could not parse claim sources: {error}"))?;
         let Some(name) = names.get(&self.claim) else { return Ok(None) };
         let source = sources.remove(name).ok_or_else(|| {

@@ -7,15 +7,13 @@ use apimachinery::go_quote::quote;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 use super::covers::{TooMany, missing};
 use super::{Index, RoleKind, RoleRef, Roles, Rule, aggregate, read, rules_of};
 use crate::{Attributes, Authorizer, Decision};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-
-type Object = Map<String, Value>;
 
 /// A role or binding that is about to be written.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Structural schemas as JSON has them.
 
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 use crate::declared::schema::Schema;
 
@@ -41,7 +41,11 @@ impl Schema for JsonSchema<'_> {
 
     fn properties(self) -> Vec<(String, Self)> {
         let properties = self.0.get("properties").and_then(Json::as_object);
-        properties.into_iter().flatten().map(|(name, schema)| (name.clone(), JsonSchema(schema))).collect()
+        properties
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| (name.to_string(), JsonSchema(schema)))
+            .collect()
     }
 
     fn requires(self, name: &str) -> bool {

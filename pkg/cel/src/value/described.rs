@@ -2,15 +2,13 @@
 //! it would see of the object's JSON, in which some of them are written ([`schema::json_write`] is the measure).
 
 use apimachinery::quantity::canonicalize;
+use jsontree::{Object, Value as Json};
 use schema::json_write::{is_nil, left_out};
 use schema::table::{Cardinality, Field, Message, Shape, Type};
-use serde_json::{Map as JsonMap, Value as Json};
 
 use super::map::key_order;
 use super::{List, Map, Value};
 use crate::arena::{Abort, Arena};
-
-type Object = JsonMap<String, Json>;
 
 /// A struct or a map inside a tree.
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +210,7 @@ impl<'a> DescribedMap<'a> {
         let (message, object) = match self.members {
             Members::Struct(message, object) => (message, object),
             Members::Entries(field, entries) => {
-                let entry = move |(name, value): (&'a String, &'a Json)| {
+                let entry = move |(name, value): (&'a jsontree::Key, &'a Json)| {
                     (Value::String(name), reader.element(field, value))
                 };
                 return Box::new(entries.iter().map(entry));

@@ -15,7 +15,7 @@ use cel::parser::{Options, parse};
 use cel::plan::Plan;
 use cel::source::Source;
 use cel::value::text;
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 /// A recorded environment, and its variables.
 pub(crate) struct Recorded<'e> {
@@ -96,7 +96,7 @@ fn evaluations_end_as_recorded() {
             let env = &envs[field("env")];
             let functions: HashSet<&str> = environments::functions(env, &sets);
             let foreign = functions.iter().any(|function| is_foreign(function));
-            let variables = env["vars"].as_object().unwrap().keys().map(String::as_str).collect();
+            let variables = env["vars"].as_object().unwrap().keys().map(jsontree::Key::as_str).collect();
             let (env, options) = environments::environment(env, field("use"), &functions);
             Recorded { env, options, variables, foreign }
         });

@@ -6,7 +6,7 @@
 use crate::eval::{Recorded, run};
 use crate::support::report::Report;
 use crate::support::{environments, fixtures};
-use serde_json::{Value as Json, json};
+use jsontree::{Value as Json, json};
 
 /// The cases of a fixture; `costs` says whether they are about costs alone.
 fn compare(kind: &'static str, costs: bool) {
@@ -16,7 +16,7 @@ fn compare(kind: &'static str, costs: bool) {
         case["optionalSyntax"] = true.into();
         let (env, options) = environments::of_checker(&case);
         let types = case["vars"].as_object().unwrap().clone();
-        let variables = types.keys().map(String::as_str).collect();
+        let variables = types.keys().map(jsontree::Key::as_str).collect();
         let recorded = Recorded { env, options, variables, foreign: false };
         let name = format!("{} {}", case["name"].as_str().unwrap_or(""), case["expr"].as_str().unwrap());
         case["vars"] = match &case["in"] {

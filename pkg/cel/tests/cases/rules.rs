@@ -11,7 +11,7 @@ use cel::env::Environment;
 use cel::eval::PER_CALL_LIMIT;
 use cel::overloads::Libraries;
 use cel::structural::{RunOptions, Validator};
-use serde_json::{Map, Number, Value};
+use jsontree::{Number, Object, Value};
 
 /// A recorded object as the plain JSON that it is.
 fn plain(recorded: &Value) -> Value {
@@ -25,7 +25,7 @@ fn plain(recorded: &Value) -> Value {
                 "map" => {
                     let fields = content.as_object().unwrap().iter();
                     Value::Object(
-                        fields.map(|(name, value)| (name.clone(), plain(value))).collect::<Map<_, _>>(),
+                        fields.map(|(name, value)| (name.clone(), plain(value))).collect::<Object>(),
                     )
                 }
                 other => panic!("{other}"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use tokio::time::timeout;
 
 use super::{definitions, started};
@@ -80,7 +80,7 @@ fn converted(mut object: Value, to: &str) -> Value {
 fn spec(hook: &Hook) -> Value {
     let text = json!({"type": "string"});
     let version = |name: &str, storage: bool, spec: Value| {
-        let required: Vec<&String> = spec.as_object().unwrap().keys().collect();
+        let required: Vec<&jsontree::Key> = spec.as_object().unwrap().keys().collect();
         let schema = json!({"type": "object", "properties": {
             "spec": {"type": "object", "properties": spec.clone(), "required": required},
             "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},

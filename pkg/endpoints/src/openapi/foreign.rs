@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::catalog::{Catalog, Owner};
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use jsontree::{Object, Value, json};
 
 const DEFINITION: &str = "#/definitions/";
 const PARAMETER: &str = "#/parameters/";
@@ -22,7 +22,7 @@ pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<By
     let member = |name: &str| document.get(name).and_then(Value::as_object);
     let prefix = format!("/apis/{group}/{version}/");
     let paths = member("paths").ok_or("it has no paths")?;
-    let paths: Map<String, Value> = paths
+    let paths: Object = paths
         .iter()
         .filter(|(path, _)| path.starts_with(&prefix))
         .map(|(path, item)| (path.clone(), item.clone()))
@@ -102,12 +102,12 @@ impl Foreign {
                 Name::Known(same) => {
                     self.kinds.entry(same.clone()).or_default().extend(kinds_of(&definition));
                     if same != name {
-                        renamed.insert(name, same);
+                        renamed.insert(name.into(), same);
                     }
                 }
                 Name::Free(free) => {
                     if free != name {
-                        renamed.insert(name, free.clone());
+                        renamed.insert(name.into(), free.clone());
                     }
                     added.push(free.clone());
                     self.definitions.insert(free, definition);
@@ -119,11 +119,11 @@ impl Foreign {
         }
         for (path, mut item) in take(&mut part, "paths") {
             rename(&mut item, &renamed);
-            self.paths.entry(path).or_insert(item);
+            self.paths.entry(path.into()).or_insert(item);
         }
         for (name, mut parameter) in take(&mut part, "parameters") {
             rename(&mut parameter, &renamed);
-            self.parameters.entry(name).or_insert(parameter);
+            self.parameters.entry(name.into()).or_insert(parameter);
         }
     }
 }
@@ -136,10 +136,10 @@ fn kinds_of(definition: &Value) -> impl Iterator<Item = [String; 3]> {
     })
 }
 
-fn take(part: &mut Value, name: &str) -> Map<String, Value> {
+fn take(part: &mut Value, name: &str) -> Object {
     match part.get_mut(name).map(Value::take) {
         Some(Value::Object(members)) => members,
-        _ => Map::new(),
+        _ => Object::new(),
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn names(value: &Value) -> Vec<&str> {
-        value.as_object().unwrap().keys().map(String::as_str).collect()
+        value.as_object().unwrap().keys().map(jsontree::Key::as_str).collect()
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(super) fn set(spec: &mut Object, index: usize, address: &str) {
         *item = address.into();
     }
     if index == 0 {
-        spec.insert("clusterIP".to_owned(), address.into());
+        spec.insert("clusterIP", address.into());
     }
 }
 

@@ -154,7 +154,7 @@ fn none_left(reason: &NoPort) -> Box<Status> {
 fn set(spec: &mut Object, index: usize, node_port: i64) {
     let port = tree::list_mut(spec, "ports").get_mut(index).and_then(|port| port.as_object_mut());
     if let Some(port) = port {
-        port.insert("nodePort".to_owned(), node_port.into());
+        port.insert("nodePort", node_port.into());
     }
 }
 
@@ -232,7 +232,7 @@ fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
                 let text = reason.text();
                 Status::internal_error(format!("failed to allocate a HealthCheck NodePort 0: {text}"))
             })?;
-            spec.insert("healthCheckNodePort".to_owned(), port.into());
+            spec.insert("healthCheckNodePort", port.into());
         }
         port => pool.take(port).map_err(|reason| {
             let text = reason.text();

@@ -41,7 +41,7 @@ fn drop_topology(slice: &mut Object, old: Option<&Object>) {
             && old.is_some_and(|old| has_topology_host(old, host))
             && names::name_is_dns_subdomain(host, false).is_empty()
         {
-            endpoint.insert("nodeName".to_owned(), host.into());
+            endpoint.insert("nodeName", host.into());
         }
     }
 }

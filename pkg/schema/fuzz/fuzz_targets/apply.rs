@@ -7,7 +7,7 @@ use schema::structured_merge::Set;
 use schema::structured_merge::model::TypeRef;
 use schema::structured_merge::typed::{Duplicates, compare, field_set, merge, remove, validate};
 use schema::{builtin, json, yaml};
-use serde_json::Value;
+use jsontree::Value;
 
 fn value(text: &[u8]) -> Option<Value> {
     json::decode_untyped(&yaml::to_json(text).ok()?.json).ok().map(|untyped| untyped.value)

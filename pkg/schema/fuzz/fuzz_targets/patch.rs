@@ -7,7 +7,7 @@ use schema::patch::json_patch::{COPIED_LENGTH_MAX, JsonPatch};
 use schema::patch::merge_patch::MergePatch;
 use schema::patch::{expand, strategic, text, typed};
 use schema::{builtin, json};
-use serde_json::Value;
+use jsontree::Value;
 
 fuzz_target!(|data: (&[u8], &[u8])| {
     let (document, patch) = data;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use apimachinery::go_quote::quote;
-use serde_json::Value;
+use jsontree::Value;
 
 use super::errors::Error;
 use super::keys::{Ending, Key, Seen, find, repeated};
@@ -180,7 +180,7 @@ impl<'a> Decoder<'a> {
             None => self.text("string".into()).map(|text| text.map(Value::String)),
         };
         if let Some(value) = value.map_err(|error| error.in_field(message.go_name, name))? {
-            object.insert(name.to_owned(), value);
+            object.insert(name, value);
         }
         Ok(())
     }

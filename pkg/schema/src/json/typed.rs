@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use jsontree::{Key, Value};
 
 use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
 use super::errors::{Error, StrictError, StrictKind};
@@ -157,7 +157,7 @@ impl<'a> Decoder<'a> {
             let value = self.field(member.field, prior)?;
             self.path.pop();
             if let Some(value) = value {
-                object.insert(member.name.to_owned(), value);
+                object.insert(Key::const_new(member.name), value);
             }
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl<'a> Decoder<'a> {
         match self.scan.value_start()? {
             b'"' => {
                 let text = self.scan.string()?.text();
-                object.insert(name.to_owned(), Value::String(text.into_owned()));
+                object.insert(Key::const_new(name), Value::String(text.into_owned()));
             }
             b'n' => self.scan.word()?,
             c => {

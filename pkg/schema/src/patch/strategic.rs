@@ -13,7 +13,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{Error, go_format, object_patch};
 use crate::json::{self, StrictError};
@@ -120,7 +120,7 @@ fn merge_member(original: &mut Object, name: &str, patch: &mut Value, schema: Sc
         (_, patch) => {
             discard_nulls(patch);
             match without_directives(patch) {
-                Some(value) => original.insert(name.to_owned(), value),
+                Some(value) => original.insert(name, value),
                 None => original.remove(name),
             };
         }
@@ -145,7 +145,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
 
 /// Carries out every `$setElementOrder/NAME`, merging the list NAME on the way.
 fn set_element_orders(original: &mut Object, patch: &mut Object, schema: Schema) -> Result<(), Error> {
-    let directives: Vec<String> =
+    let directives: Vec<jsontree::Key> =
         patch.keys().filter(|name| name.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
     for directive in directives {
         let order = match patch.remove(&directive).unwrap_or_default() {
@@ -173,7 +173,7 @@ fn set_element_orders(original: &mut Object, patch: &mut Object, schema: Schema)
         };
         let (in_order, others) = merge.partition(merged, &order)?;
         let sorted = merge.sort(in_order, others, &order, &server_order, kind?)?;
-        original.insert(name.to_owned(), Value::Array(sorted));
+        original.insert(name, Value::Array(sorted));
         patch.remove(name);
     }
     Ok(())

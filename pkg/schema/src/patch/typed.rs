@@ -5,7 +5,7 @@
 //! not appear in paths, errors name no field, and unknown members are reported in the order of their
 //! names.
 
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::go_format::kind_name;
 use crate::json::{self, Place, StrictKind, base64};
@@ -37,7 +37,7 @@ impl Converter {
             for name in ["kind", "apiVersion"] {
                 match source.remove(name) {
                     None | Some(Value::Null) => {}
-                    Some(value) => drop(object.insert(name.to_owned(), string(value, "string")?)),
+                    Some(value) => drop(object.insert(name, string(value, "string")?)),
                 }
             }
         }
@@ -70,7 +70,7 @@ impl Converter {
                     }
                     self.path.push_str(field.name);
                     if let Some(value) = self.field(field, value)? {
-                        object.insert(field.name.to_owned(), value);
+                        object.insert(jsontree::Key::const_new(field.name), value);
                     }
                     self.path.truncate(outer);
                 }

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::iter::{Flatten, Peekable};
 
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::object::Object;
 
@@ -39,7 +39,7 @@ struct Zip<'v> {
 type Side<'v> = Flatten<std::option::IntoIter<&'v Object>>;
 
 /// A member of two objects, at least one of which has it.
-type Pair<'v> = (&'v String, Option<&'v Value>, Option<&'v Value>);
+type Pair<'v> = (&'v jsontree::Key, Option<&'v Value>, Option<&'v Value>);
 
 fn zip<'v>(left: Option<&'v Object>, right: Option<&'v Object>) -> Zip<'v> {
     Zip { left: left.into_iter().flatten().peekable(), right: right.into_iter().flatten().peekable() }

@@ -130,7 +130,7 @@ async fn the_state_has_every_section_once_also_those_of_others() {
     let setup = setup_with(vec![Section { name: "other", look }], CancellationToken::new());
     let (_, _, body) = setup.get("/debug/console/state", &[MASTER]).await;
     let state: Value = serde_json::from_str(&body).unwrap();
-    let mut names: Vec<_> = state.as_object().unwrap().keys().map(String::as_str).collect();
+    let mut names: Vec<_> = state.as_object().unwrap().keys().map(jsontree::Key::as_str).collect();
     names.sort_unstable();
     assert_eq!(names, ["failures", "flowControl", "other", "requests", "server", "time", "watchers"]);
     assert_eq!(setup.section("other").await, json!({ "x": 1 }));

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 /// What stands for every value of a label that is not allowed.
 const UNEXPECTED: &str = "unexpected";
@@ -65,14 +65,14 @@ impl Selection {
         let yaml = schema::yaml::to_json(text.as_bytes()).map_err(|error| error.to_string())?;
         let found: Value = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
         let map = match found {
-            Value::Null => Map::new(),
+            Value::Null => Object::new(),
             Value::Object(map) => map,
             _ => return Err("it is not a map".to_owned()),
         };
-        let text = |(key, value): (String, Value)| match value {
-            Value::Null => Ok((key, String::new())),
-            Value::String(text) => Ok((key, text)),
-            Value::Bool(_) | Value::Number(_) => Ok((key, value.to_string())),
+        let text = |(key, value): (jsontree::Key, Value)| match value {
+            Value::Null => Ok((key.into(), String::new())),
+            Value::String(text) => Ok((key.into(), text)),
+            Value::Bool(_) | Value::Number(_) => Ok((key.into(), value.to_string())),
             Value::Array(_) | Value::Object(_) => Err(format!("the value of {key:?} is not a text")),
         };
         map.into_iter().map(text).collect()

@@ -40,7 +40,7 @@ fn with_one_less(kind: &str, whole: &mut Object, see: &mut dyn FnMut(&Object, &s
 
 fn collect(kind: &str, value: &Value, way: &mut Vec<String>, ways: &mut Vec<Vec<String>>) {
     let members: Vec<(String, &Value)> = match value {
-        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (name.to_string(), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
         _ => return,
     };

@@ -2,7 +2,7 @@
 
 use super::{Story, config_map, deployment, entry, untimed};
 use apimachinery::status::Cause;
-use serde_json::json;
+use jsontree::json;
 
 const A: &str = r#"{"f:data":{"f:a":{}}}"#;
 
@@ -240,9 +240,8 @@ fn defaults_are_nobodys_until_someone_says_them() {
 
 #[test]
 fn conflicts_without_end_are_counted() {
-    let data = |value: &str| {
-        (0..10_000).map(|at| (format!("{at:060}"), json!(value))).collect::<serde_json::Map<_, _>>()
-    };
+    let data =
+        |value: &str| (0..10_000).map(|at| (format!("{at:060}"), json!(value))).collect::<jsontree::Object>();
     let mut story = Story::at("v1/configmaps").apply("one", config_map(json!(data("1"))));
     let status = story.try_apply("two", false, &config_map(json!(data("2")))).unwrap_err();
     let causes = &status.details.as_ref().unwrap().causes;

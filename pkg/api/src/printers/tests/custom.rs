@@ -8,7 +8,7 @@ fn column(name: &str, kind: &str, json_path: &str) -> PrinterColumn {
     PrinterColumn { name, kind, json_path, ..PrinterColumn::default() }
 }
 
-fn object() -> Map<String, Value> {
+fn object() -> Object {
     let object = json!({
         "metadata": {"name": "w", "creationTimestamp": "2024-01-02T02:04:05Z"},
         "spec": {"n": 3, "half": 2.5, "huge": 1e30, "flag": true, "text": "t", "none": null, "list": ["a", 1],

@@ -83,7 +83,11 @@ fn has(limit: &Object, member: &str, name: &str) -> bool {
 fn resources_of<'o>(limit: &'o Object, kind: &str) -> BTreeSet<&'o str> {
     let defaults = if kind == "Pod" { &[][..] } else { &["default", "defaultRequest"] };
     let members = ["max", "min", "maxLimitRequestRatio"].iter().chain(defaults);
-    members.flat_map(|member| child(limit, member)).flat_map(Object::keys).map(String::as_str).collect()
+    members
+        .flat_map(|member| child(limit, member))
+        .flat_map(Object::keys)
+        .map(jsontree::Key::as_str)
+        .collect()
 }
 
 /// What a limit says of one resource.
@@ -171,7 +175,7 @@ impl<'o> Limits<'o> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(limits: Value, expected: &[&str]) {
         let meta = json!({"name": "n", "namespace": "ns"});

@@ -9,7 +9,7 @@ use cel::env::{Environment, Provider, Validators};
 use cel::overloads::Libraries;
 use cel::parser::{Macros, Options};
 use cel::types::{Shape, Type, Types};
-use serde_json::Value;
+use jsontree::Value;
 
 use super::protos;
 
@@ -173,7 +173,7 @@ pub(crate) fn environment(env: &Value, use_: &str, functions: &HashSet<&str>) ->
         dynamic: patches,
         protos: use_.starts_with("cel-go"),
     };
-    let variables: Vec<(&String, Type)> = env["vars"]
+    let variables: Vec<(&jsontree::Key, Type)> = env["vars"]
         .as_object()
         .unwrap()
         .iter()
@@ -195,10 +195,10 @@ fn declared_fields(env: &Value, types: &mut Types) -> HashMap<String, HashMap<St
         let Some(fields) = declared.get("fields").and_then(Value::as_object) else { continue };
         let fields = fields.iter().map(|(field, row)| {
             let ty = parse_type(types, row[0].as_str().unwrap());
-            (field.clone(), ty)
+            (field.to_string(), ty)
         });
         let fields: HashMap<String, Type> = fields.collect();
-        all.insert(name.clone(), fields);
+        all.insert(name.to_string(), fields);
     }
     all
 }
@@ -218,7 +218,7 @@ pub(crate) fn of_checker(case: &Value) -> (Environment, Options) {
     built.homogeneous = case["homogeneousAggregateLiterals"] == true;
     built.container = case["container"].as_str().unwrap_or("").into();
     let mut types = Types::new();
-    let variables: Vec<(&String, Type)> = case["vars"]
+    let variables: Vec<(&jsontree::Key, Type)> = case["vars"]
         .as_object()
         .unwrap()
         .iter()

@@ -13,7 +13,7 @@ fn stored(subsets: Value) -> Object {
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": {SKIP_MIRROR: "true"}},
     }));
     if subsets != json!([]) {
-        endpoints.insert("subsets".to_owned(), subsets);
+        endpoints.insert("subsets", subsets);
     }
     endpoints
 }

@@ -9,9 +9,9 @@ use apimachinery::selectors::Selectors;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use authorization::{Attributes, Refused};
+use jsontree::{Value, json};
 use registry::generic::Admit;
 use schema::object::{Object, get_object, get_str};
-use serde_json::{Value, json};
 
 use super::super::admission::Admission;
 use super::texts;
@@ -74,7 +74,7 @@ fn subject(object: &Object) -> UserInfo {
     let spec = get_object(object, &["spec"]);
     let groups = spec.and_then(|spec| spec.get("groups")).map(texts).unwrap_or_default();
     let extra = get_object(object, &["spec", "extra"]).into_iter().flatten();
-    let extra = extra.map(|(key, values)| (key.to_lowercase(), texts(values))).collect();
+    let extra = extra.map(|(key, values)| (key.as_str().to_lowercase(), texts(values))).collect();
     UserInfo { name: text("user"), uid: text("uid"), groups, extra }
 }
 

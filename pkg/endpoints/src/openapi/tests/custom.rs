@@ -32,11 +32,11 @@ fn recorded() -> Value {
 fn differences(path: &str, want: &Value, got: &Value, out: &mut Vec<String>) {
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => {
-            let mut names: Vec<&String> = want.keys().chain(got.keys()).collect();
+            let mut names: Vec<&jsontree::Key> = want.keys().chain(got.keys()).collect();
             names.sort_unstable();
             names.dedup();
             for name in names {
-                let member = |members: &Map<String, Value>| members.get(name).cloned().unwrap_or_default();
+                let member = |members: &jsontree::Object| members.get(name).cloned().unwrap_or_default();
                 differences(&format!("{path}/{name}"), &member(want), &member(got), out);
             }
         }

@@ -13,7 +13,7 @@ fn spec(kind: &str, ports: &[(i64, &str, i64)], more: Value) -> Object {
     };
     let mut spec = object(json!({"type": kind, "ports": ports.iter().map(port).collect::<Vec<_>>()}));
     if kind == "LoadBalancer" {
-        spec.insert("allocateLoadBalancerNodePorts".to_owned(), true.into());
+        spec.insert("allocateLoadBalancerNodePorts", true.into());
     }
     spec.extend(object(more));
     object(json!({"metadata": {"name": "s"}, "spec": spec}))

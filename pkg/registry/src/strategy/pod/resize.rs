@@ -2,8 +2,8 @@
 
 use api::tree;
 use apimachinery::features::{Gate, Gates};
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 use super::super::{restore, restore_metadata};
 
@@ -27,11 +27,11 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
     let Some(spec) = tree::child_mut(new, "spec") else { return };
     match resources {
         _ if !gates.enabled(Gate::InPlacePodLevelResourcesVerticalScaling) => None,
-        Some(resources) => spec.insert("resources".to_owned(), resources),
+        Some(resources) => spec.insert("resources", resources),
         None => spec.remove("resources"),
     };
     for (name, containers) in kept.into_iter().filter(|(_, containers)| !containers.is_empty()) {
-        spec.insert(name.to_owned(), Value::Array(containers));
+        spec.insert(name, Value::Array(containers));
     }
 }
 
@@ -49,7 +49,7 @@ fn with_resources_of(new: &Value, old: &Value) -> Value {
     if let Some(container) = container.as_object_mut() {
         for name in ["resources", "resizePolicy"] {
             match new.get(name) {
-                Some(value) => container.insert(name.to_owned(), value.clone()),
+                Some(value) => container.insert(name, value.clone()),
                 None => container.remove(name),
             };
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::builtin;
@@ -19,7 +19,7 @@ fn published() -> BTreeMap<String, Value> {
     let all: Value = serde_json::from_str(&text).unwrap();
     let documents = all.as_object().unwrap().values().flat_map(|group| group.as_object().unwrap().values());
     let schemas = documents.filter_map(|document| document["schemas"].as_object());
-    schemas.flatten().map(|(name, schema)| (name.clone(), schema.clone())).collect()
+    schemas.flatten().map(|(name, schema)| (name.to_string(), schema.clone())).collect()
 }
 
 /// Panics with `at` where two types are not the same. References to named types are followed no

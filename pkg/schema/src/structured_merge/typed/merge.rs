@@ -1,6 +1,6 @@
 //! One value merged into another.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::error::Errors;
 use super::items::{ItemKey, Keyer};
@@ -70,7 +70,7 @@ fn maps(left: Option<&Object>, right: Object, map: &Map) -> Result<Option<Value>
     let mut errors = Errors::default();
     let mut types = Members::of(map);
     let mut left = left.into_iter().flatten().peekable();
-    let mut add = |name: String, left: Option<&Value>, right: Option<Value>| match either(
+    let mut add = |name: jsontree::Key, left: Option<&Value>, right: Option<Value>| match either(
         left,
         right,
         types.member(&name).0,

@@ -91,7 +91,7 @@ fn renamed(old: &Object, new: &Object) -> Object {
                 // Other keys are, upstream, beta names of the empty one.
                 let found = RENAMED_LABELS.iter().find(|(beta, _)| *beta == old_key);
                 if found.map_or("", |(_, stable)| *stable) == key {
-                    old.insert("key".to_owned(), key.into());
+                    old.insert("key", key.into());
                 }
             }
         }

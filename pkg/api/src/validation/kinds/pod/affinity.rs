@@ -135,7 +135,7 @@ fn keys_selected_twice(path: &Path<'_>, term: &Object, selector: &Object, errors
         texts(term, "matchLabelKeys").enumerate().map(|(index, key)| (key, index)).collect();
     let mut seen: BTreeSet<&str> = child(selector, "matchLabels")
         .into_iter()
-        .flat_map(|labels| labels.keys().map(String::as_str))
+        .flat_map(|labels| labels.keys().map(jsontree::Key::as_str))
         .collect();
     for key in children(selector, "matchExpressions").map(|expression| text(expression, "key")) {
         if let Some(index) = last.get(key).filter(|_| seen.contains(key)) {

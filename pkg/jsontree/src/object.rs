@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::{self, BTreeMap};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::{Key, Value};
 
@@ -18,7 +19,7 @@ pub struct Object {
 #[derive(Clone)]
 enum Members {
     Few(Vec<(Key, Value)>),
-    // In a box, so that the usual object is no larger than its vector.
+    #[allow(clippy::box_collection, reason = "the usual object is no larger than its vector")]
     Many(Box<BTreeMap<Key, Value>>),
 }
 
@@ -76,7 +77,9 @@ impl Object {
     /// A member's name and value.
     pub fn get_key_value<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<(&Key, &Value)> {
         match &self.members {
-            Members::Few(few) => few.get(position(few, name.as_ref()).ok()?).map(|(name, value)| (name, value)),
+            Members::Few(few) => {
+                few.get(position(few, name.as_ref()).ok()?).map(|(name, value)| (name, value))
+            }
             Members::Many(many) => many.get_key_value(name.as_ref()),
         }
     }
@@ -189,7 +192,9 @@ impl Object {
 #[inline]
 fn position(few: &[(Key, Value)], name: &str) -> Result<usize, usize> {
     match few.last() {
-        Some((last, _)) if last.as_str() >= name => few.binary_search_by(|(other, _)| other.as_str().cmp(name)),
+        Some((last, _)) if last.as_str() >= name => {
+            few.binary_search_by(|(other, _)| other.as_str().cmp(name))
+        }
         _ => Err(few.len()),
     }
 }
@@ -350,6 +355,13 @@ impl PartialEq for Object {
 }
 
 impl Eq for Object {}
+
+impl Hash for Object {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_usize(self.len());
+        self.iter().for_each(|member| member.hash(hasher));
+    }
+}
 
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

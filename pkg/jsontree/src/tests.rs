@@ -1,4 +1,4 @@
-use crate::{Number, Object, Value, json};
+use crate::{Number, Object, Value};
 
 #[test]
 fn members_are_in_order_of_their_names_whatever_they_were_put_in_by() {

@@ -3,7 +3,7 @@
 use crate::{Key, Number, Object};
 
 /// Any JSON value.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Value {
     /// `null`.
     #[default]
@@ -241,21 +241,21 @@ macro_rules! by_name {
     ($($name:ty),*) => {$(
         impl Index for $name {
             fn of(self, value: &Value) -> Option<&Value> {
-                AsRef::<str>::as_ref(self).of(value)
+                AsRef::<str>::as_ref(&self).of(value)
             }
 
             fn of_mut(self, value: &mut Value) -> Option<&mut Value> {
-                AsRef::<str>::as_ref(self).of_mut(value)
+                AsRef::<str>::as_ref(&self).of_mut(value)
             }
 
             fn or_make(self, value: &mut Value) -> Option<&mut Value> {
-                AsRef::<str>::as_ref(self).or_make(value)
+                AsRef::<str>::as_ref(&self).or_make(value)
             }
         }
     )*};
 }
 
-by_name!(&String, &Key, &&str, &std::borrow::Cow<'_, str>);
+by_name!(String, Key, &String, &Key, &&str, &std::borrow::Cow<'_, str>);
 
 impl<I: Index> std::ops::Index<I> for Value {
     type Output = Value;

@@ -183,9 +183,10 @@ impl From<Value> for serde_json::Value {
             Value::Number(number) => serde_json::Value::Number(number),
             Value::String(text) => serde_json::Value::String(text),
             Value::Array(items) => items.into_iter().map(serde_json::Value::from).collect(),
-            Value::Object(members) => {
-                members.into_iter().map(|(name, value)| (String::from(name), serde_json::Value::from(value))).collect()
-            }
+            Value::Object(members) => members
+                .into_iter()
+                .map(|(name, value)| (String::from(name), serde_json::Value::from(value)))
+                .collect(),
         }
     }
 }
