@@ -2,8 +2,8 @@
 //! patch, and what they may cost a server.
 //!
 //! The model: a request takes at most [`MEMORY_FACTOR`] times its body plus [`MEMORY_BASE`] of memory, its answer
-//! has at most the length of the body plus [`ANSWER_BASE`], it gets an answer without a panic, and twice the body
-//! takes about twice the time.
+//! has at most twice the length of the body (every member may have an owner) plus [`ANSWER_BASE`], it gets an
+//! answer without a panic, and twice the body takes about twice the time.
 
 pub mod cases;
 pub mod node;
@@ -14,7 +14,7 @@ pub mod run;
 pub const MEMORY_FACTOR: u64 = 20;
 /// Memory that any request may take, in bytes.
 pub const MEMORY_BASE: u64 = 16 << 20;
-/// What an answer may have beyond the length of the body, in bytes.
+/// What an answer may have beyond twice the length of the body, in bytes.
 pub const ANSWER_BASE: u64 = 1 << 20;
 /// What the process may have altogether (`RLIMIT_AS`), in bytes.
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;

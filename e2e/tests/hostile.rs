@@ -22,7 +22,7 @@ const SAMPLE: Limits = Limits {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_bodies_cost_no_more_than_the_model_allows() {
-    let report = run(SAMPLE, |_| {}).await;
+    let report = run(SAMPLE, |_| true, |_| {}).await;
     let findings: Vec<String> = report.findings.iter().map(Finding::to_string).collect();
     assert!(findings.is_empty(), "of {} bodies:\n{}", report.requests, findings.join("\n"));
     assert!(report.requests > 0, "no body was sent");

@@ -1,5 +1,5 @@
-//! Sends hostile bodies to a server for a long time: `hostile [SECONDS [BYTES [SEED]]]`. Prints what costs more than
-//! the model allows, and fails if anything does.
+//! Sends hostile bodies to a server for a long time: `hostile [SECONDS [BYTES [SEED [CASE]]]]`. Prints what costs more
+//! than the model allows, and fails if anything does. CASE is a part of what is printed of a body, to repeat it alone.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,7 +14,7 @@ async fn main() -> ExitCode {
     };
     let (Some(seconds), Some(bytes), Some(seed)) = (number(1, 3600), number(2, 2_900_000), number(3, 1))
     else {
-        eprintln!("usage: hostile [SECONDS [BYTES [SEED]]]");
+        eprintln!("usage: hostile [SECONDS [BYTES [SEED [CASE]]]]");
         return ExitCode::FAILURE;
     };
     let limits = Limits {
@@ -26,7 +26,8 @@ async fn main() -> ExitCode {
         cpu: true,
         seed,
     };
-    let report = run(limits, |finding| println!("{finding}")).await;
+    let wanted = std::env::args().nth(4).unwrap_or_default();
+    let report = run(limits, |case| case.to_string().contains(&wanted), |finding| println!("{finding}")).await;
     println!("{} requests, {} findings", report.requests, report.findings.len());
     let ((memory, by), (cpu, of)) = (&report.memory_worst, &report.cpu_worst);
     println!("most memory: {} MiB: {by}\nmost time: {cpu} ms: {of}", memory >> 20);

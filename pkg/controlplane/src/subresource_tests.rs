@@ -42,6 +42,15 @@ async fn bind(client: &Client, pod: &str, node: &str) {
 }
 
 #[tokio::test]
+async fn a_node_that_no_object_can_be_called_is_refused_by_validation() {
+    let (server, client) = started().await;
+    let spec = json!({"nodeName": "a/b", "containers": [{"name": "c", "image": "i"}]});
+    let (code, status) = client.send("POST", PODS, json!({"metadata": {"name": "p"}, "spec": spec})).await;
+    assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("spec.nodeName")));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_pod_is_bound_once() {
     let (server, client) = started().await;
     pod(&client, "p", Value::Null).await;

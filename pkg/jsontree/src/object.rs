@@ -57,7 +57,7 @@ impl Object {
     #[inline]
     pub fn get<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<&Value> {
         match &self.members {
-            Members::Few(few) => few.get(position(few, name.as_ref()).ok()?).map(|(_, value)| value),
+            Members::Few(few) => few.get(find(few, name.as_ref())?).map(|(_, value)| value),
             Members::Many(many) => many.get(name.as_ref()),
         }
     }
@@ -67,7 +67,7 @@ impl Object {
     pub fn get_mut<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<&mut Value> {
         match &mut self.members {
             Members::Few(few) => {
-                let at = position(few, name.as_ref()).ok()?;
+                let at = find(few, name.as_ref())?;
                 few.get_mut(at).map(|(_, value)| value)
             }
             Members::Many(many) => many.get_mut(name.as_ref()),
@@ -77,9 +77,7 @@ impl Object {
     /// A member's name and value.
     pub fn get_key_value<Q: AsRef<str> + ?Sized>(&self, name: &Q) -> Option<(&Key, &Value)> {
         match &self.members {
-            Members::Few(few) => {
-                few.get(position(few, name.as_ref()).ok()?).map(|(name, value)| (name, value))
-            }
+            Members::Few(few) => few.get(find(few, name.as_ref())?).map(|(name, value)| (name, value)),
             Members::Many(many) => many.get_key_value(name.as_ref()),
         }
     }
@@ -132,7 +130,7 @@ impl Object {
     /// Takes a member out, with its name.
     pub fn remove_entry<Q: AsRef<str> + ?Sized>(&mut self, name: &Q) -> Option<(Key, Value)> {
         match &mut self.members {
-            Members::Few(few) => position(few, name.as_ref()).ok().map(|at| few.remove(at)),
+            Members::Few(few) => find(few, name.as_ref()).map(|at| few.remove(at)),
             Members::Many(many) => many.remove_entry(name.as_ref()),
         }
     }
@@ -186,6 +184,33 @@ impl Object {
     pub fn into_values(self) -> impl Iterator<Item = Value> {
         self.into_iter().map(|(_, value)| value)
     }
+}
+
+/// How many members are looked through one after the other: their lengths tell most names apart.
+const LOOKED_THROUGH: usize = 12;
+
+/// Where a member is.
+#[inline]
+fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
+    if few.len() > LOOKED_THROUGH {
+        return position(few, name).ok();
+    }
+    few.iter().position(|(other, _)| same(other.as_bytes(), name.as_bytes()))
+}
+
+/// Whether two names are the same; most are too short for a call that compares memory to pay.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    /// The first and the last bytes, which overlap in the middle.
+    fn ends<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
+        (text.first_chunk(), text.last_chunk())
+    }
+    a.len() == b.len()
+        && match a.len() {
+            8..=16 => ends::<8>(a) == ends::<8>(b),
+            4..=7 => ends::<4>(a) == ends::<4>(b),
+            _ => a == b,
+        }
 }
 
 /// Where a member is, or where it would have to be put. Members often come in order, so the end is tried first.
