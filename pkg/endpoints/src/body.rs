@@ -517,7 +517,8 @@ mod tests {
             custom: Some(&schema::custom::CUSTOM_RESOURCE),
             definition: None,
         };
-        let body = br#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"nope":1},"spec":1,"spec":2}"#;
+        let body =
+            br#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"nope":1},"spec":1,"spec":2}"#;
         let decoded = decode(body, Format::Json, expected, Warn).map_err(|status| status.message).unwrap();
         assert_eq!(decoded.warnings, ["duplicate field \"spec\"", "unknown field \"metadata.nope\""]);
     }
