@@ -1,5 +1,5 @@
 //! What is under `deploy/` is run: manifests' commands with certificates in kubeadm's layout against an etcd with TLS, the
-//! unit's command, the rules' names against a page of metrics, backups and what is made of them.
+//! unit's command, rules evaluated over pages of metrics, backups and what is made of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod deploy {
@@ -9,6 +9,7 @@ mod deploy {
     mod image;
     pub(crate) mod manifests;
     mod metrics;
+    mod mixin;
     mod monitoring;
     pub(crate) mod page;
     pub(crate) mod pki;

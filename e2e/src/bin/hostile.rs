@@ -27,7 +27,8 @@ async fn main() -> ExitCode {
         seed,
     };
     let wanted = std::env::args().nth(4).unwrap_or_default();
-    let report = run(limits, |case| case.to_string().contains(&wanted), |finding| println!("{finding}")).await;
+    let report =
+        run(limits, |case| case.to_string().contains(&wanted), |finding| println!("{finding}")).await;
     println!("{} requests, {} findings", report.requests, report.findings.len());
     let ((memory, by), (cpu, of)) = (&report.memory_worst, &report.cpu_worst);
     println!("most memory: {} MiB: {by}\nmost time: {cpu} ms: {of}", memory >> 20);

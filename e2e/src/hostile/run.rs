@@ -96,11 +96,7 @@ struct Target {
 ///
 /// # Panics
 /// When the server does not start.
-pub async fn run(
-    limits: Limits,
-    wanted: impl Fn(&Case) -> bool,
-    mut found: impl FnMut(&Finding),
-) -> Report {
+pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl FnMut(&Finding)) -> Report {
     let begun = Instant::now();
     let mut report = Report::default();
     let mut target = Target::start().await;

@@ -28,20 +28,26 @@ pub(crate) struct Family {
 /// By name.
 pub(crate) type Page = BTreeMap<String, Family>;
 
-/// Both pages of metrics of a server with kubeadm's flags, after traffic. Made once.
+/// What is on the metrics pages of a server with kubeadm's flags, after traffic. Made once.
 pub(crate) fn after_traffic() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
-    PAGE.get_or_init(make)
+    PAGE.get_or_init(|| parse(texts().last().unwrap()))
 }
 
-fn make() -> Page {
+/// Its pages as they are, between and after traffic. Made once.
+pub(crate) fn texts() -> &'static [String] {
+    static TEXTS: OnceLock<Vec<String>> = OnceLock::new();
+    TEXTS.get_or_init(make)
+}
+
+fn make() -> Vec<String> {
     let host = Host::new();
     let flags = super::manifests::kubeadm_flags();
     let mut server = host.run(&flags);
     // The webhook that does not answer.
     server.allow_log("webhook");
     prepare(&server);
-    let begin = now();
+    let (begin, mut texts) = (now(), Vec::new());
     loop {
         traffic(&server);
         let kubectl = server.kubectl();
@@ -53,8 +59,9 @@ fn make() -> Page {
             "apiserver_validating_admission_policy_check_total",
             "apiserver_storage_size_bytes",
         ];
-        if late.into_iter().all(counted) || begin.elapsed() > LIMIT {
-            return page;
+        texts.push(text);
+        if texts.len() > 1 && late.into_iter().all(counted) || begin.elapsed() > LIMIT {
+            return texts;
         }
         std::thread::sleep(Duration::from_millis(200));
     }

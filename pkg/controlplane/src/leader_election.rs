@@ -7,12 +7,12 @@
 //! written is asked of this server as of any other client's: policies may be about it.
 
 mod election;
+mod figures;
 mod known;
 mod lock;
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use ::api::catalog::Catalog;
@@ -31,10 +31,14 @@ use crate::config::LeadershipTimes;
 use crate::loopback::{Itself, Refused};
 use crate::start_hooks::{self, awaited};
 use crate::system::{self, SystemClock};
+use crate::tasks::{self, Tasks};
 use election::{Candidate, Lease, Step, asked, given, step};
+use figures::Figures;
 use known::{Known, Name};
 use lock::Lock;
 
+/// What upstream calls the controller, its queue and its lease.
+const NAME: &str = "leader-election-controller";
 const GROUP: &str = "coordination.k8s.io";
 /// The versions of LeaseCandidates, the preferred one first.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha2"];
@@ -53,6 +57,8 @@ pub(crate) struct LeaderElection {
     times: LeadershipTimes,
     identity: String,
     figures: Arc<Figures>,
+    /// Of the leases that are looked at.
+    queue: Arc<tasks::Figures>,
     /// Told when the server goes down, and what tells that the lease is given up.
     stop: (CancellationToken, CancellationToken),
 }
@@ -72,7 +78,7 @@ impl LeaderElection {
     /// Leases are not known.
     pub(crate) fn by(
         (registry, catalog): (&Registry, &Catalog),
-        itself: Itself,
+        (itself, tasks): (Itself, &Tasks),
         times: LeadershipTimes,
         host: &str,
     ) -> Result<Option<Election>, String> {
@@ -94,6 +100,7 @@ impl LeaderElection {
             times,
             identity: format!("{host}_{}", system::uid()),
             figures: Arc::default(),
+            queue: tasks.figures().of(NAME),
             stop: stop.clone(),
         };
         let leave = Box::pin(async move {
@@ -122,16 +129,17 @@ impl LeaderElection {
 
     /// Waits until this server leads, decides as long as it does, and gives the lease up.
     async fn term(&self) {
-        let mut lock = Lock::new(self.itself.clone(), self.identity.clone(), self.times.lease_duration);
+        let (itself, identity) = (self.itself.clone(), self.identity.clone());
+        let mut lock = Lock::new(itself, identity, self.times.lease_duration, Arc::clone(&self.figures));
         if self.stop.0.run_until_cancelled(self.acquire(&mut lock)).await.is_some() {
             tracing::info!(identity = self.identity, "leads the election of leaders");
-            self.figures.leads.store(true, Relaxed);
+            self.figures.leads(true);
             tokio::select! {
                 () = self.keep(&mut lock) => {}
                 () = self.decide() => {}
                 () = self.stop.0.cancelled() => {}
             }
-            self.figures.leads.store(false, Relaxed);
+            self.figures.leads(false);
             tracing::info!("leads the election of leaders no more");
         }
         // It may be this server's though nobody was told.
@@ -176,14 +184,11 @@ impl LeaderElection {
 
     /// Does the next step about every lease that something happened to, and now and then about all.
     async fn decide(&self) {
-        let (mut seen, mut due) = (0, Instant::now());
+        let (mut seen, mut due, mut failed) = (0, Instant::now(), BTreeSet::new());
         loop {
             let (known, all) = (self.follower.snapshot(), Instant::now() >= due);
-            for name in known.wanted().filter(|name| all || known.changed_after(name, seen)) {
-                if let Err(error) = self.look(&known, name).await {
-                    tracing::warn!(lease = %name, error, "no leader is elected yet");
-                }
-            }
+            let wanted = known.wanted().filter(|name| all || known.changed_after(name, seen));
+            failed = self.look_at(&known, wanted.collect(), &failed).await;
             self.forget(&known).await;
             seen = known.changes();
             drop(known);
@@ -195,6 +200,20 @@ impl LeaderElection {
                 () = sleep_until(due) => {}
             }
         }
+    }
+
+    /// Looks at leases in turn, of which some have `failed` before; gives those that fail now.
+    async fn look_at(&self, known: &Known, names: Vec<&Name>, failed: &BTreeSet<Name>) -> BTreeSet<Name> {
+        let (due, mut fail) = (Instant::now(), BTreeSet::new());
+        for (done, name) in names.iter().enumerate() {
+            self.queue.waiting(names.len() - done - 1);
+            let looked = self.queue.observed(due, failed.contains(name), self.look(known, name)).await;
+            if let Err(error) = looked {
+                tracing::warn!(lease = %name, error, "no leader is elected yet");
+                fail.insert((*name).clone());
+            }
+        }
+        fail
     }
 
     async fn look(&self, known: &Known, name: &Name) -> Result<(), String> {
@@ -253,23 +272,5 @@ impl LeaderElection {
                 }
             }
         }
-    }
-}
-
-/// What is counted of the lease by which this server leads.
-#[derive(Default)]
-struct Figures {
-    leads: AtomicBool,
-}
-
-impl Collector for Figures {
-    fn collect(&self, out: &mut String) {
-        let leads = u8::from(self.leads.load(Relaxed));
-        let (metric, name) = ("leader_election_master_status", lock::NAME);
-        let _ = writeln!(
-            out,
-            "# HELP {metric} [ALPHA] 1 for a server that leads by the lease of this name, 0 for one that would if that did not.\n\
-             # TYPE {metric} gauge\n{metric}{{name=\"{name}\"}} {leads}"
-        );
     }
 }

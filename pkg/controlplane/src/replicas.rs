@@ -52,8 +52,12 @@ impl Replicas {
         let mut replicas = Replicas::default();
         let gates = config.gates;
         if gates.enabled(Gate::CoordinatedLeaderElection)
-            && let Some(election) =
-                LeaderElection::by((registry, catalog), itself, config.leadership, &config.host_name)?
+            && let Some(election) = LeaderElection::by(
+                (registry, catalog),
+                (itself, tasks),
+                config.leadership,
+                &config.host_name,
+            )?
         {
             let Election { run, leave, hook, figures } = election;
             replicas.run.push(run);

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use figures::RoundFigures;
+pub(crate) use figures::{Figures, RoundFigures};
 
 /// The longest that one round may take. The store's own deadlines are shorter; this one guards against a
 /// sum of them.

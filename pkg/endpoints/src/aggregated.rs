@@ -115,11 +115,11 @@ impl Aggregation {
         match self.pass_on(way, request).await {
             Ok(answer) if is_redirect(&answer) && !self.forward_redirects => not_redirected(),
             Ok(answer) => answer,
-            Err(message) => refusal(503, message),
+            Err(Unanswered { message, .. }) => refusal(503, message),
         }
     }
 
-    async fn pass_on(&self, way: Way, request: Forwarded<'_>) -> Result<Response, String> {
+    async fn pass_on(&self, way: Way, request: Forwarded<'_>) -> Result<Response, Unanswered> {
         let (info, context) = (&request.context.info, request.context);
         let is_discovery = !info.is_resource && info.path.trim_matches('/').split('/').count() == 3;
         let user = match self.send_uid {
@@ -135,11 +135,23 @@ impl Aggregation {
     }
 }
 
+/// Why another server has not answered.
+pub(crate) struct Unanswered {
+    /// Whether it was asked at all: a user whom no header can name is not passed on.
+    pub(crate) asked: bool,
+    /// In the words of Go's client.
+    pub(crate) message: String,
+}
+
 /// Passes a request on, with the user in headers and what `more` says.
 ///
 /// # Errors
-/// Why there is no answer, in the words of Go's client.
-pub(crate) async fn pass_on(way: Way, request: Forwarded<'_>, more: &HeaderMap) -> Result<Response, String> {
+/// Why there is no answer.
+pub(crate) async fn pass_on(
+    way: Way,
+    request: Forwarded<'_>,
+    more: &HeaderMap,
+) -> Result<Response, Unanswered> {
     let Forwarded { mut parts, body, context, user, connection, shutdown } = request;
     let path = context.info.path.as_str();
     let url = Url {
@@ -149,14 +161,17 @@ pub(crate) async fn pass_on(way: Way, request: Forwarded<'_>, more: &HeaderMap) 
         path: path.to_owned(),
         query: String::new(),
     };
-    headers::prepare(&mut parts, &url, context, user)?;
+    let prepared = headers::prepare(&mut parts, &url, context, user);
+    prepared.map_err(|message| Unanswered { asked: false, message })?;
     parts.headers.extend(more.clone());
     let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
-    proxy::pass_on(&*way.network, url, incoming).await.map_err(|status| status.message)
+    let answer = proxy::pass_on(&*way.network, url, incoming).await;
+    answer.map_err(|status| Unanswered { asked: true, message: status.message })
 }
 
-fn too_slow() -> String {
-    "error trying to reach service: context deadline exceeded".to_owned()
+fn too_slow() -> Unanswered {
+    let message = "error trying to reach service: context deadline exceeded".to_owned();
+    Unanswered { asked: true, message }
 }
 
 fn is_redirect(answer: &Response) -> bool {

@@ -136,6 +136,15 @@ impl Expected<'_> {
         Ok(unknown.into_iter().map(told).collect())
     }
 
+    /// What was wrong with the fields of a body. Of a custom resource upstream reads the text, which may have fields
+    /// twice, before metadata, which may have fields that nobody knows.
+    fn told(self, mut strict: Vec<json::StrictError>) -> impl Iterator<Item = String> {
+        if self.custom.is_some() {
+            strict.sort_by_key(|error| error.kind == json::StrictKind::UnknownField);
+        }
+        strict.into_iter().map(|error| error.to_string())
+    }
+
     /// The shape of a body by what it says it is.
     fn registered(self, api_version: &str, kind: &str) -> Result<&'static Message, String> {
         self.custom.map_or_else(|| Scheme::of(self.api_version).kind(api_version, kind), Ok)
@@ -234,7 +243,7 @@ fn decode_json(
     })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     let mut object = decoded.object;
-    strict.extend(decoded.strict.iter().map(ToString::to_string));
+    strict.extend(expected.told(decoded.strict));
     strict.extend(expected.coerce(api_version, kind, &mut object).map_err(refused)?);
     match validation {
         FieldValidation::Ignore => strict.clear(),
@@ -497,6 +506,21 @@ mod tests {
             Err("Nope in version \"v1\" cannot be handled as a ConfigMap: no kind \"Nope\" is registered \
                  for version \"v1\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""),
         );
+    }
+
+    #[test]
+    fn of_a_custom_resource_what_is_there_twice_is_told_before_what_nobody_knows() {
+        let expected = Expected {
+            api_version: "example.com/v1",
+            kind: "Widget",
+            other_versions: &[],
+            custom: Some(&schema::custom::CUSTOM_RESOURCE),
+            definition: None,
+        };
+        let body =
+            br#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"nope":1},"spec":1,"spec":2}"#;
+        let decoded = decode(body, Format::Json, expected, Warn).map_err(|status| status.message).unwrap();
+        assert_eq!(decoded.warnings, ["duplicate field \"spec\"", "unknown field \"metadata.nope\""]);
     }
 
     #[test]

@@ -73,11 +73,9 @@ impl Formats {
 
     /// The media types that a watch can have.
     pub fn stream_media_types(self) -> &'static [&'static str] {
-        match (self.custom, self.cbor) {
-            (false, false) => &[JSON_STREAM, PROTOBUF_STREAM],
-            (false, true) => &[JSON_STREAM, PROTOBUF_STREAM, CBOR_SEQUENCE],
-            (true, false) => &[JSON_STREAM],
-            (true, true) => &[JSON_STREAM, CBOR_SEQUENCE],
+        match self.cbor {
+            false => &[JSON_STREAM, PROTOBUF_STREAM],
+            true => &[JSON_STREAM, PROTOBUF_STREAM, CBOR_SEQUENCE],
         }
     }
 }

@@ -15,11 +15,12 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use schema::object::Object;
 
-use crate::aggregated::{Forwarded, Way, pass_on, proxied, refusal};
+use crate::aggregated::{Forwarded, Unanswered, Way, pass_on, proxied, refusal};
 use crate::discovery::{Discovery, Merged};
 use crate::dispatch::Response;
 use crate::respond;
 use crate::served::Generation;
+use figures::PassFailure;
 pub use figures::{PeerFigures, SyncFailure};
 
 /// Marks what has been passed on: whoever gets it answers it.
@@ -104,15 +105,22 @@ impl PeerProxy {
     pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Response {
         let named = Named::of(&request.context.info);
         let Some(way) = self.peers.way(&named).await else {
-            self.figures.nowhere(&named);
+            self.figures.not_passed_on(&named, PassFailure::Endpoint);
             let status = Status::failure(503, "ServiceUnavailable", NOWHERE);
             return respond::status_response(&request.parts.headers, None, &status, &[]);
         };
         let passed_on = HeaderMap::from_iter([(PASSED_ON, HeaderValue::from_static("true"))]);
         let context = request.context;
-        let answer = pass_on(way, request, &passed_on).await;
-        let answer = answer.unwrap_or_else(|message| refusal(503, message));
-        self.figures.passed_on(answer.status().as_u16(), &Named::of(&context.info));
+        let named = Named::of(&context.info);
+        let answer = match pass_on(way, request, &passed_on).await {
+            Err(Unanswered { asked: false, message }) => {
+                self.figures.not_passed_on(&named, PassFailure::Transport);
+                return refusal(503, message);
+            }
+            Err(Unanswered { message, .. }) => refusal(503, message),
+            Ok(answer) => answer,
+        };
+        self.figures.passed_on(answer.status().as_u16(), &named);
         answer
     }
 

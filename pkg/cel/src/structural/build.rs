@@ -46,7 +46,10 @@ impl Maker<'_> {
             let schemas = (validation.get(name)?, node.get(name)?);
             (schemas.0.is_object() && schemas.1.is_object()).then_some(schemas)
         };
-        let items = both("items").and_then(|(a, b)| child(a, b, typed.items()));
+        let items = both("items").and_then(|(a, b)| match typed.items() {
+            Some(typed) => child(a, b, Some(typed)),
+            None => undeclared(a, b).map(Box::new),
+        });
         let values = both("additionalProperties").and_then(|(a, b)| child(a, b, typed.member("")));
         let all_of = validation.get("allOf").and_then(Json::as_array).into_iter().flatten();
         let validator = Validator {
@@ -58,7 +61,7 @@ impl Maker<'_> {
             all_of: all_of.filter_map(|nested| self.node(nested, node, typed, is_root)).collect(),
             members_correlate: !matches!(node["x-kubernetes-map-type"].as_str(), Some(other) if other != "granular" && other != "atomic"),
         };
-        let idle = validator.rules.rules.is_empty()
+        let idle = validator.rules.is_empty()
             && validator.items.is_none()
             && validator.values.is_none()
             && validator.properties.is_empty()
@@ -90,17 +93,34 @@ impl Maker<'_> {
         let type_name = node["type"].as_str().unwrap_or("").into();
         let rules = validation.get("x-kubernetes-validations").and_then(Json::as_array);
         let Some(rules) = rules.filter(|rules| !rules.is_empty()) else {
-            return NodeRules { type_name, rules: Vec::new() };
+            return NodeRules { type_name, ..NodeRules::default() };
         };
         let mut builder = Builder::new();
         let Some(place) = builder.schema("selfType", JsonSchema(node), is_root) else {
-            return NodeRules { type_name, rules: Vec::new() };
+            return NodeRules { type_name, rules: Vec::new(), undeclared: true };
         };
         let declared = Arc::new(builder.finish(self.minor));
         let environments = RuleEnvironments::new(self.stored, self.stored, &declared, place);
         let rules = rules.iter().map(|rule| compile(&environments, rule, node)).collect();
-        NodeRules { type_name, rules }
+        NodeRules { type_name, rules, undeclared: false }
     }
+}
+
+/// The validator of items in what is declared to be no list, if they have rules: those hold for nothing that could be
+/// declared, and fail wherever there is such an item all the same.
+fn undeclared(validation: &Json, node: &Json) -> Option<Validator> {
+    let rules = validation.get("x-kubernetes-validations").and_then(Json::as_array);
+    rules.filter(|rules| !rules.is_empty())?;
+    let type_name = node["type"].as_str().unwrap_or("").into();
+    Some(Validator {
+        schema: Arc::new(TypedSchema::new(node, false)),
+        rules: NodeRules { type_name, rules: Vec::new(), undeclared: true },
+        items: None,
+        values: None,
+        properties: BTreeMap::new(),
+        all_of: Vec::new(),
+        members_correlate: true,
+    })
 }
 
 fn compile(environments: &RuleEnvironments, rule: &Json, node: &Json) -> NodeRule {

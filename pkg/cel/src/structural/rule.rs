@@ -16,6 +16,8 @@ pub(super) struct NodeRules {
     /// The schema's `type`.
     pub(super) type_name: Box<str>,
     pub(super) rules: Vec<NodeRule>,
+    /// Whether it has rules, but nothing that they could be about.
+    pub(super) undeclared: bool,
 }
 
 /// A rule, ready to run.
@@ -48,6 +50,8 @@ pub(super) enum Outcome {
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
+const UNDECLARED: &str =
+    "rule compiler initialization error: failed to convert to declType for CEL validation rules";
 const COST_LIMIT_EXCEEDED: &str = "operation cancelled: actual cost limit exceeded";
 
 /// Variables of a node's rules: `self`, `oldSelf`.
@@ -57,6 +61,11 @@ struct Variables<'a> {
 }
 
 impl NodeRules {
+    /// Whether there is nothing to run, and nothing wrong.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rules.is_empty() && !self.undeclared
+    }
+
     pub(super) fn run(
         &self,
         run: &mut Run<'_>,
@@ -65,6 +74,9 @@ impl NodeRules {
         subject: Subject<'_>,
         ratchet: Ratchet<'_>,
     ) -> Outcome {
+        if self.undeclared {
+            self.complain(run, path, UNDECLARED.into());
+        }
         if self.rules.is_empty() {
             return Outcome::Done;
         }

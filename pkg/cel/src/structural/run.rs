@@ -140,3 +140,31 @@ impl Validator {
         true
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use jsontree::json;
+
+    use super::*;
+    use crate::env::Environment;
+
+    #[test]
+    fn rules_of_items_fail_in_what_is_declared_to_be_no_list() {
+        let item = json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}]});
+        let schema = json!({"type": "object", "properties": {"a": {"type": "object", "items": item}}});
+        let validator = Validator::new(&schema, true, &Environment::of_release(35), 35).unwrap();
+        let options = RunOptions { ratcheting: false, budget: 100, call_limit: 100, cancel: None };
+        let check = |object: Json, expected: &[&str]| {
+            let errors = validator.run(&Path::root("o"), &object, None, options).errors;
+            let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            assert_eq!(texts, expected, "{object}");
+        };
+        check(json!({"a": {}}), &[]);
+        check(
+            json!({"a": [{}]}),
+            &["o.a[0]: Invalid value: \"object\": rule compiler initialization error: \
+               failed to convert to declType for CEL validation rules"],
+        );
+    }
+}

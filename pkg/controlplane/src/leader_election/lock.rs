@@ -1,6 +1,7 @@
 //! The lease by which one server of all leads, held and renewed as client-go's `leaderelection` does, so that servers of
 //! both kinds take turns.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::tree;
@@ -9,6 +10,8 @@ use jsontree::{Value, json};
 use schema::object::{self, Object};
 use tokio::time::Instant;
 
+use super::NAME;
+use super::figures::Figures;
 use crate::bootstrap::object;
 use crate::loopback::{Itself, Refused};
 
@@ -16,8 +19,6 @@ use crate::loopback::{Itself, Refused};
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 /// Where this one is.
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader-election-controller";
-/// The name of the lease.
-pub(super) const NAME: &str = "leader-election-controller";
 const NAMESPACE: &str = "kube-system";
 
 /// What this server knows of the lease.
@@ -29,12 +30,13 @@ pub(super) struct Lock {
     /// The lease as it was seen or written last, and since when it is known to say that: clocks of other servers do
     /// not count.
     seen: Option<(Object, Instant)>,
+    figures: Arc<Figures>,
 }
 
 impl Lock {
     /// The lease that a server of this identity wants for a time.
-    pub(super) fn new(itself: Itself, identity: String, duration: Duration) -> Self {
-        Lock { itself, identity, duration, seen: None }
+    pub(super) fn new(itself: Itself, identity: String, duration: Duration, figures: Arc<Figures>) -> Self {
+        Lock { itself, identity, duration, seen: None, figures }
     }
 
     /// Takes or renews the lease, and says whether it is this server's now.
@@ -62,6 +64,9 @@ impl Lock {
         let holder = holder(lease);
         if !holder.is_empty() && holder != self.identity && is_valid(lease, *since, Instant::now()) {
             return Ok(false);
+        }
+        if holder == self.identity {
+            self.figures.read_again();
         }
         let written = self.itself.update(LEASE, &self.held(Some(lease), now)).await?;
         self.see(written);

@@ -110,6 +110,7 @@ async fn one_server_elects_and_another_goes_on_when_it_leaves() {
     client
         .until_page_has("/metrics", "leader_election_master_status{name=\"leader-election-controller\"} 1")
         .await;
+    client.until_page_has("/metrics", "workqueue_adds_total{name=\"leader-election-controller\"}").await;
     first.stop().await;
     until(&other, LEADER, leads("b_")).await;
     // The holder keeps what it has, and is told that somebody else should have it.

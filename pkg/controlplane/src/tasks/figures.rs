@@ -1,7 +1,8 @@
 //! How rounds go, under the names that upstream's work queues have (component-base `metrics/prometheus/workqueue`), so
 //! that boards and alerts about controllers find them: a round that falls due is an item that is added, one after a
 //! failure is a retry, and how late a round begins is what it spent in the queue. No round waits for another of its
-//! kind, so that the depth is 0 or, while it is late, would be 1 for the instant in which nobody can look.
+//! kind, so that the depth is 0 or, while it is late, would be 1 for the instant in which nobody can look. Where there
+//! are items, as of the election of leaders, whoever takes them one after the other says how many still wait.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -33,8 +34,9 @@ pub(crate) struct RoundFigures(Mutex<BTreeMap<&'static str, Arc<Figures>>>);
 
 /// The rounds of one task.
 #[derive(Default)]
-pub(super) struct Figures {
+pub(crate) struct Figures {
     begun: AtomicU64,
+    waiting: AtomicU64,
     retries: AtomicU64,
     late: Histogram<10>,
     work: Histogram<10>,
@@ -44,7 +46,7 @@ pub(super) struct Figures {
 
 impl RoundFigures {
     /// The figures of a task.
-    pub(super) fn of(&self, what: &'static str) -> Arc<Figures> {
+    pub(crate) fn of(&self, what: &'static str) -> Arc<Figures> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(what).or_default())
     }
@@ -52,7 +54,7 @@ impl RoundFigures {
 
 impl Figures {
     /// Waits for a round that was due at some time and is a retry or not.
-    pub(super) async fn observed<T>(&self, due: Instant, retry: bool, round: impl Future<Output = T>) -> T {
+    pub(crate) async fn observed<T>(&self, due: Instant, retry: bool, round: impl Future<Output = T>) -> T {
         let began = Instant::now();
         self.begun.fetch_add(1, Relaxed);
         self.retries.fetch_add(u64::from(retry), Relaxed);
@@ -62,6 +64,11 @@ impl Figures {
         *self.running() = None;
         observe(&self.work, began.elapsed());
         done
+    }
+
+    /// So many items wait for their turn.
+    pub(crate) fn waiting(&self, items: usize) {
+        self.waiting.store(items as u64, Relaxed);
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Instant>> {
@@ -89,7 +96,9 @@ impl Collector for RoundFigures {
         family("workqueue_adds_total", "counter", "Total number of adds handled by workqueue", &|of| {
             of.begun.load(Relaxed).to_string()
         });
-        family("workqueue_depth", "gauge", "Current depth of workqueue", &|_| "0".to_owned());
+        family("workqueue_depth", "gauge", "Current depth of workqueue", &|of| {
+            of.waiting.load(Relaxed).to_string()
+        });
         family(
             "workqueue_longest_running_processor_seconds",
             "gauge",

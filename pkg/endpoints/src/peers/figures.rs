@@ -16,6 +16,24 @@ pub enum SyncFailure {
     Fetch,
 }
 
+/// What kept a request from being passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum PassFailure {
+    /// No server that could answer says where it is.
+    Endpoint,
+    /// Whoever asks cannot be told to another server.
+    Transport,
+}
+
+impl PassFailure {
+    fn name(self) -> &'static str {
+        match self {
+            PassFailure::Endpoint => "endpoint_resolution",
+            PassFailure::Transport => "proxy_transport",
+        }
+    }
+}
+
 /// The counters. Cloning shares them.
 #[derive(Clone, Default)]
 pub struct PeerFigures(Arc<Counts>);
@@ -24,16 +42,18 @@ pub struct PeerFigures(Arc<Counts>);
 struct Counts {
     /// By the code of the answer and the labels of the resource: of those that others serve there are only so many.
     passed_on: Mutex<BTreeMap<(String, u16), u64>>,
-    nowhere: Mutex<BTreeMap<String, u64>>,
+    not_passed_on: Mutex<BTreeMap<String, u64>>,
     sync_failed: Mutex<BTreeMap<SyncFailure, u64>>,
     hits: AtomicU64,
     misses: AtomicU64,
     alone: AtomicU64,
 }
 
-fn labels(named: &Named<'_>) -> String {
+/// The labels of a resource, sorted by name, with `kind` among them if it is not empty.
+fn labels(named: &Named<'_>, kind: &str) -> String {
     let Named { group, version, resource } = named;
-    format!("group=\"{group}\",resource=\"{resource}\",version=\"{version}\"")
+    let kind = if kind.is_empty() { String::new() } else { format!("type=\"{kind}\",") };
+    format!("group=\"{group}\",resource=\"{resource}\",{kind}version=\"{version}\"")
 }
 
 fn add<K: Ord>(counts: &Mutex<BTreeMap<K, u64>>, key: K) {
@@ -47,11 +67,11 @@ fn all<K: Ord + Clone>(counts: &Mutex<BTreeMap<K, u64>>) -> BTreeMap<K, u64> {
 impl PeerFigures {
     /// Another server has answered with a code. A request for discovery names no resource.
     pub fn passed_on(&self, code: u16, named: &Named<'_>) {
-        add(&self.0.passed_on, (labels(named), code));
+        add(&self.0.passed_on, (labels(named, ""), code));
     }
 
-    pub(super) fn nowhere(&self, named: &Named<'_>) {
-        add(&self.0.nowhere, labels(named));
+    pub(super) fn not_passed_on(&self, named: &Named<'_>, failure: PassFailure) {
+        add(&self.0.not_passed_on, labels(named, failure.name()));
     }
 
     /// It is not known what another server serves.
@@ -83,14 +103,8 @@ impl PeerFigures {
             "apiserver_peer_proxy_errors_total",
             "Requests that could not be passed on to another server.",
         );
-        for (labels, count) in all(&self.0.nowhere) {
-            let (group, kind) = (labels, "type=\"endpoint_resolution\"");
-            // Labels are sorted by their names.
-            let (before, version) = group.split_once(",version").unwrap_or((&group, ""));
-            let _ = writeln!(
-                out,
-                "apiserver_peer_proxy_errors_total{{{before},{kind},version{version}}} {count}"
-            );
+        for (labels, count) in all(&self.0.not_passed_on) {
+            let _ = writeln!(out, "apiserver_peer_proxy_errors_total{{{labels}}} {count}");
         }
         head(
             out,
@@ -129,13 +143,15 @@ mod tests {
         let (figures, mut page) = (PeerFigures::default(), String::new());
         let jobs = Named { group: "batch", version: "v1", resource: "jobs" };
         figures.passed_on(200, &jobs);
-        figures.nowhere(&jobs);
+        figures.not_passed_on(&jobs, PassFailure::Endpoint);
+        figures.not_passed_on(&jobs, PassFailure::Transport);
         figures.sync_failed(SyncFailure::Fetch);
         figures.merged(false);
         figures.write(&mut page);
         for line in [
             "apiserver_rerouted_request_total{code=\"200\",group=\"batch\",resource=\"jobs\",version=\"v1\"} 1\n",
             "apiserver_peer_proxy_errors_total{group=\"batch\",resource=\"jobs\",type=\"endpoint_resolution\",version=\"v1\"} 1\n",
+            "apiserver_peer_proxy_errors_total{group=\"batch\",resource=\"jobs\",type=\"proxy_transport\",version=\"v1\"} 1\n",
             "apiserver_peer_discovery_sync_errors_total{type=\"fetch_discovery\"} 1\n",
             "aggregator_discovery_peer_aggregated_cache_misses_total 1\n",
             "aggregator_discovery_nopeer_requests_total 0\n",
