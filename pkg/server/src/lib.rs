@@ -37,6 +37,7 @@ mod respond;
 mod response_body;
 mod routes;
 mod seats;
+mod snapshots;
 #[cfg(test)]
 mod testing;
 mod zpages;
@@ -51,4 +52,5 @@ pub use inflight::InflightLimits;
 pub use lifecycle::Lifecycle;
 pub use listener::{BindOptions, bind, serve};
 pub use routes::PageOptions;
+pub use snapshots::{Pieces, TakeSnapshot};
 pub use zpages::FlagValue;

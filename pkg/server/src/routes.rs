@@ -20,6 +20,7 @@ use crate::metrics::{Metrics, Selection};
 use crate::pages::Pages;
 use crate::respond;
 use crate::seats::Seats;
+use crate::snapshots::{self, TakeSnapshot};
 use crate::zpages::{self, FlagValue, Statusz};
 
 /// Which pages there are beside health and metrics.
@@ -35,11 +36,13 @@ pub struct PageOptions {
     pub set_verbosity: Option<SetVerbosity>,
     /// What of the metrics is shown.
     pub metrics: Selection,
+    /// What takes snapshots of the store; none without `/debug/snapshot`.
+    pub snapshot: Option<TakeSnapshot>,
 }
 
 impl std::fmt::Debug for PageOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PageOptions { flags, statusz, cbor, set_verbosity, metrics } = self;
+        let PageOptions { flags, statusz, cbor, set_verbosity, metrics, snapshot } = self;
         let (flagz, debug) = (flags.is_some(), set_verbosity.is_some());
         f.debug_struct("PageOptions")
             .field("flagz", &flagz)
@@ -47,6 +50,7 @@ impl std::fmt::Debug for PageOptions {
             .field("cbor", cbor)
             .field("debug", &debug)
             .field("metrics", metrics)
+            .field("snapshot", &snapshot.is_some())
             .finish()
     }
 }
@@ -86,6 +90,9 @@ pub(crate) fn pages(services: &Services, seats: &Arc<Seats>, options: &PageOptio
     });
     if let Some(set_verbosity) = &options.set_verbosity {
         pages = pages.and(debugging::pages(Arc::clone(set_verbosity)));
+    }
+    if let Some(snapshot) = &options.snapshot {
+        pages = pages.and(snapshots::pages(Arc::clone(snapshot)));
     }
     if let Some(fairness) = fairness {
         pages = pages.and(flow::pages(fairness));
