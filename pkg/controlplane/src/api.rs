@@ -45,8 +45,9 @@ use crate::bootstrap::{self, Duties};
 use crate::collectors::{Counted, OfEgress};
 use crate::config::{Config, EtcdOverride};
 use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::{Common, ConversionFigures, CustomResources};
+use crate::custom_resources::{Common, ConversionFigures, CustomResources, SharedKinds};
 use crate::flow_control::FlowControl;
+use crate::forks::Template;
 use crate::loopback::Loopback;
 use crate::memory::Budgets;
 use crate::network::SystemNetwork;
@@ -85,8 +86,18 @@ pub struct Api {
     pub authorizer: Arc<dyn Authorizer>,
     /// Who is served when; `None` for plain limits.
     pub fairness: Option<Arc<Fairness>>,
+    /// What forks of the server are made of.
+    pub(crate) forkable: Forkable,
     /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
+}
+
+/// What forks of a server begin with, beside what is stored.
+pub(crate) struct Forkable {
+    /// What reads are answered from.
+    pub(crate) delegator: Delegator,
+    /// What is served by definitions.
+    pub(crate) kinds: SharedKinds,
 }
 
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
@@ -115,6 +126,8 @@ pub(crate) struct Process {
     pub(crate) memory_limit: Option<u64>,
     /// How the server calls itself.
     pub(crate) loopback: Loopback,
+    /// What its parent held; none for a server that is no fork.
+    pub(crate) template: Option<Arc<Template>>,
 }
 
 /// Builds the API over a store.
@@ -127,7 +140,7 @@ pub(crate) async fn build(
     process: Process,
 ) -> Result<Api, RunError> {
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
-    let Objects { delegator, cache_driver, address, served, registry } = objects(config, &storage, budgets)?;
+    let Objects { delegator, cache_driver, address, served, registry } = stored(config, &storage, &process)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
     let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
@@ -136,7 +149,7 @@ pub(crate) async fn build(
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer, &counted.webhooks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
-    let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
+    let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process.template))?;
     let plugins =
         Plugins::new(config, &registry, &served, &authorizer, (others.ways, itself, &counted.webhooks))?;
     let dispatch = endpoints::api::Api {
@@ -170,9 +183,8 @@ pub(crate) async fn build(
     collectors.extend(of_plugins.chain(others.figures).chain([Arc::clone(&repairs) as _, of_egress(config)]));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
-    let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
-    let cache_filled = awaits.filled();
-    hooks.extend(awaits.hooks());
+    let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
+    let cache_filled = awaits.added_to(&mut hooks);
     Ok(Api {
         dispatch: Arc::new(dispatch),
         paths,
@@ -186,6 +198,7 @@ pub(crate) async fn build(
             tokio::join!(background, repairs.keep_repairing(), followers, senders.followed, flow.run);
         }),
         before_stop,
+        forkable: Forkable { delegator, kinds: custom.kinds },
         cache_filled,
         authorizer,
         fairness: flow.fairness,
@@ -199,11 +212,12 @@ fn of_egress(config: &Config) -> Arc<dyn Collector> {
 
 /// What is awaited at start: what authorizers and admission know, and what the others say of themselves.
 fn awaits(
-    delegator: Delegator,
+    delegator: &Delegator,
     (authorizers, admission): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
     custom: &Custom,
     (available, flow): (Awaited, &Flow),
 ) -> Awaits {
+    let delegator = delegator.clone();
     Awaits {
         cache: awaited(async move { delegator.ready().await }),
         authorizers: awaited(authorizers),
@@ -226,9 +240,13 @@ struct Objects {
     registry: Registry,
 }
 
-fn objects(config: &Config, storage: &Arc<dyn Storage>, budgets: Budgets) -> Result<Objects, RunError> {
+fn stored(config: &Config, storage: &Arc<dyn Storage>, process: &Process) -> Result<Objects, RunError> {
     let catalog = catalog(config)?;
-    let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
+    let budgets = Budgets::under(process.memory_limit, BUDGETS);
+    let (delegator, mut cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
+    if let Some(seed) = process.template.as_ref().and_then(|template| template.seed.clone()) {
+        cache_driver = cache_driver.seeded(seed);
+    }
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let served = Arc::new(Served::new(catalog, about(config, address.clone())));
     let registry = registry(config, &delegator, &served);
@@ -333,29 +351,32 @@ struct Custom {
     served: Awaited,
     /// The APIServices of what is built in are made.
     registered: Awaited,
+    kinds: SharedKinds,
 }
 
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
     counted: &Counted,
-    webhooks: Common,
+    (webhooks, template): (Common, &Option<Arc<Template>>),
 ) -> Result<Custom, RunError> {
+    let known = template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let (custom, following) =
-        CustomResources::new(registry, kinds, webhooks, Arc::clone(&counted.definitions))
+        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))
             .map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
     let (known, registered) = (awaited(custom.known()), awaited(services.registered()));
+    let kinds = custom.kinds();
     // The channel closes when the server is told to stop.
     let served = awaited(async move { _ = all_defined.await });
     let run = Box::pin(async move {
         tokio::join!(following.run(), custom.run(first), following_services.run(), services.run());
     });
-    Ok(Custom { run, known, served, registered })
+    Ok(Custom { run, known, served, registered, kinds })
 }
 
 /// The verbs over what `delegator` reads and writes.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{BoxFuture, join};
+use futures::future::{BoxFuture, join, ready};
 use registry::{Client, Registry, meta};
 use schema::object::Object;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use storage::Storage;
 
 use crate::api::PostStartHook;
 use crate::authentication_info::AuthenticationInfo;
-use crate::config::Config;
+use crate::config::{Config, Standing};
 use crate::identity_lease::IdentityLease;
 use crate::kubernetes_service::KubernetesService;
 use crate::legacy_tokens::LegacyTokenTracking;
@@ -62,11 +62,9 @@ pub(crate) fn duties(
     let lease = Arc::new(IdentityLease::new(config, registry)?);
     let information = AuthenticationInfo::new(&config.authentication, client_authorities, registry)?;
     let cidr = DefaultServiceCidr::new(&config.services.cidrs, registry)?;
-    let hooks = vec![
+    let mut hooks = vec![
         namespaces(registry, tasks)?,
         Arc::new(information).hook(tasks),
-        lease.hook(tasks),
-        lease.collector_hook(tasks),
         LegacyTokenTracking::new(registry)?.hook(tasks),
         roles(registry)?,
         priority_classes(registry)?,
@@ -74,8 +72,18 @@ pub(crate) fn duties(
         service.hook(tasks),
         Arc::new(cidr).hook(tasks),
     ];
+    let is_member = config.standing == Standing::Member;
+    if is_member {
+        hooks.extend([lease.hook(tasks), lease.collector_hook(tasks)]);
+    }
+    if config.standing == Standing::Fork {
+        // Another server has done it, and it goes with the fork.
+        hooks.iter_mut().for_each(|hook| hook.work = Box::pin(ready(Ok(()))));
+    }
     let before_stop = Box::pin(async move {
-        join(service.leave(), lease.leave()).await;
+        if is_member {
+            join(service.leave(), lease.leave()).await;
+        }
     });
     Ok(Duties { hooks, before_stop })
 }

@@ -32,6 +32,8 @@ use server::{BindOptions, ChainOptions};
 pub struct Config {
     /// Where objects are kept.
     pub storage: StorageConfig,
+    /// `--embedded-snapshot`: where a snapshot of the store is written on SIGUSR1 and in the end.
+    pub snapshot_file: Option<PathBuf>,
     /// How they are encrypted there; `None` for not at all.
     pub encryption: Option<EncryptionConfig>,
     /// What is kept in memory of them.
@@ -84,8 +86,21 @@ pub struct Config {
     pub egress: Egress,
     /// `--tracing-config-file`: which requests are recorded, and who is told.
     pub tracing_config_file: Option<PathBuf>,
+    /// What the server is in its cluster.
+    pub standing: Standing,
     /// `--advertise-address`: where members of the cluster reach this server.
     pub advertise_address: IpAddr,
+}
+
+/// What a server is in its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// One of several, which say in the cluster that they are there.
+    Member,
+    /// The only one that there will ever be.
+    Alone,
+    /// As before, in a cluster for which another server has seen to what has to be there.
+    Fork,
 }
 
 /// Which APIs are served that are newer than the release that is emulated.
@@ -109,9 +124,20 @@ pub enum StorageConfig {
         dir: PathBuf,
         /// `--etcd-compaction-interval`; `None` keeps all history.
         compaction_interval: Option<Duration>,
+        /// `--embedded-from`: the snapshot that a store begins with which is empty.
+        from: Option<PathBuf>,
     },
-    /// A store that is gone with the process. For tests.
-    Memory,
+    /// `--embedded-in-memory`: a store that is gone with the process.
+    Memory(MemoryConfig),
+}
+
+/// A store that is gone with the process.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryConfig {
+    /// `--etcd-compaction-interval`; `None` keeps history as far as there is room for it.
+    pub compaction_interval: Option<Duration>,
+    /// `--embedded-from`: the snapshot that it begins with.
+    pub from: Option<PathBuf>,
 }
 
 /// The default of `--etcd-healthcheck-timeout`.
@@ -122,7 +148,7 @@ impl StorageConfig {
     pub fn prefix(&self) -> &str {
         match self {
             StorageConfig::Etcd(etcd) => &etcd.prefix,
-            StorageConfig::Embedded { .. } | StorageConfig::Memory => "/registry",
+            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => "/registry",
         }
     }
 
@@ -130,7 +156,7 @@ impl StorageConfig {
     pub fn health_timeout(&self) -> Duration {
         match self {
             StorageConfig::Etcd(etcd) => etcd.health_timeout,
-            StorageConfig::Embedded { .. } | StorageConfig::Memory => HEALTH_TIMEOUT,
+            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => HEALTH_TIMEOUT,
         }
     }
 
@@ -138,7 +164,7 @@ impl StorageConfig {
     pub fn overrides(&self) -> &[EtcdOverride] {
         match self {
             StorageConfig::Etcd(etcd) => &etcd.overrides,
-            StorageConfig::Embedded { .. } | StorageConfig::Memory => &[],
+            StorageConfig::Embedded { .. } | StorageConfig::Memory(_) => &[],
         }
     }
 }
@@ -507,7 +533,8 @@ impl Config {
     pub fn for_tests(dir: PathBuf) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Config {
-            storage: StorageConfig::Memory,
+            storage: StorageConfig::Memory(MemoryConfig::default()),
+            snapshot_file: None,
             watch_cache: WatchCacheConfig::default(),
             serving: ServingConfig {
                 bind: BindOptions { address, share_port: false },
@@ -563,6 +590,7 @@ impl Config {
             audit: AuditConfig::default(),
             egress: Egress::default(),
             tracing_config_file: None,
+            standing: Standing::Member,
             // No endpoint may be an address of this machine alone.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }

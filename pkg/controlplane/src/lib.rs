@@ -21,6 +21,7 @@ mod custom_resources;
 mod encryption_at_rest;
 pub mod features;
 mod flow_control;
+pub mod forks;
 mod identity_lease;
 mod image_reviews;
 mod kubernetes_service;
