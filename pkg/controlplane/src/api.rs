@@ -93,6 +93,7 @@ pub struct Api {
 }
 
 /// What forks of a server begin with, beside what is stored.
+#[derive(Clone)]
 pub(crate) struct Forkable {
     /// What reads are answered from.
     pub(crate) delegator: Delegator,

@@ -14,7 +14,7 @@
 
 mod listen;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use cacher::Seed;
@@ -26,9 +26,10 @@ use storage::mvcc::Image;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
+use crate::api::Forkable;
 use crate::config::{AuditConfig, Config, EndpointReconciler, MemoryConfig, Standing, StorageConfig};
 use crate::custom_resources::KnownKinds;
-use crate::run::{RunError, Running, start_as, system_env};
+use crate::run::{RunError, Running, TakeImage, start_as, system_env};
 pub use listen::{Listen, serve};
 
 /// How long a fork may take to end in order.
@@ -56,7 +57,9 @@ pub(crate) struct Template {
 
 /// A server that others are forked from. It can be used like any other meanwhile.
 pub struct Parent {
-    running: Running,
+    /// Behind a lock because it is taken apart by one alone, in the end.
+    running: std::sync::Mutex<Running>,
+    source: Source,
     /// What forks are configured with.
     config: Config,
     env: Env,
@@ -64,6 +67,13 @@ pub struct Parent {
     template: Mutex<Option<Arc<Template>>>,
     kubeconfig: Value,
     room: Arc<Semaphore>,
+}
+
+/// Where a parent's templates are from.
+struct Source {
+    image: TakeImage,
+    forkable: Forkable,
+    heavy: HeavyPool,
 }
 
 /// A server that ends with its value: [`end`](Self::end) it.
@@ -98,7 +108,12 @@ impl Parent {
         let text = std::fs::read_to_string(&path).map_err(|source| RunError::read(&path, source))?;
         let kubeconfig = serde_json::from_str(&text).map_err(|e| RunError::Credentials(e.to_string()))?;
         Ok(Parent {
-            running,
+            source: Source {
+                image: running.image(),
+                forkable: running.forkable().clone(),
+                heavy: running.heavy().clone(),
+            },
+            running: std::sync::Mutex::new(running),
             config: config_of_forks(config),
             env,
             template: Mutex::default(),
@@ -120,7 +135,7 @@ impl Parent {
         let room = Arc::clone(&self.room).try_acquire_owned();
         let room =
             room.map_err(|_| RunError::Bootstrap("there are as many forks as there may be".to_owned()))?;
-        let inherited = Inherited { template: self.template().await, heavy: self.running.heavy().clone() };
+        let inherited = Inherited { template: self.template().await, heavy: self.source.heavy.clone() };
         let mut running = start_as((None, Some(inherited)), self.config.clone(), self.env.clone()).await?;
         running.ready().await?;
         let mut kubeconfig = self.kubeconfig.clone();
@@ -137,12 +152,12 @@ impl Parent {
         loop {
             // Asked first, so that nothing in it is newer than the image: a fork that goes on from there would make
             // other things of the same generations.
-            let kinds = self.running.kinds().now();
-            let image = self.running.image();
+            let kinds = self.source.forkable.kinds.now();
+            let image = (self.source.image)();
             if let Some(known) = known.as_ref().filter(|known| known.image.revision() == image.revision()) {
                 return Arc::clone(known);
             }
-            let seed = self.running.delegator().seed(image.revision()).await.map(Arc::new);
+            let seed = self.source.forkable.delegator.seed(image.revision()).await.map(Arc::new);
             if seed.is_some() || attempt == ATTEMPTS {
                 let template = Arc::new(Template { image, seed, kinds });
                 *known = Some(Arc::clone(&template));
@@ -155,7 +170,8 @@ impl Parent {
 
     /// Ends the parent. Forks go on.
     pub async fn stop(self) {
-        self.running.stop().await;
+        let running = self.running.into_inner().unwrap_or_else(PoisonError::into_inner);
+        running.stop().await;
     }
 }
 

@@ -21,7 +21,6 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use authorization::Authorizer;
-use cacher::Delegator;
 use egress::Network;
 use endpoints::discovery::VersionInfo;
 use endpoints::heavy::HeavyPool;
@@ -34,7 +33,6 @@ use storage::mvcc::Image;
 
 use crate::api::{self, Forkable, Process};
 use crate::config::Config;
-use crate::custom_resources::SharedKinds;
 use crate::encryption_at_rest::EncryptionAtRest;
 use crate::forks::Inherited;
 use crate::memory;
@@ -43,6 +41,7 @@ use crate::tasks::Tasks;
 pub use error::RunError;
 use front::Front;
 use hooks::Hooks;
+pub(crate) use store::TakeImage;
 use store::{OfLeases, Store};
 use traces::Recorder;
 
@@ -283,19 +282,14 @@ impl Running {
         &self.store.storage
     }
 
-    /// What the store holds now; nothing of one that is not in this process.
-    pub(crate) fn image(&self) -> Image {
-        self.store.image.as_ref().map_or_else(Image::default, |image| image())
+    /// What tells what the store holds; nothing of one that is not in this process.
+    pub(crate) fn image(&self) -> TakeImage {
+        self.store.image.clone().unwrap_or_else(|| Arc::new(Image::default))
     }
 
-    /// What reads are answered from.
-    pub(crate) fn delegator(&self) -> &Delegator {
-        &self.forkable.delegator
-    }
-
-    /// What is served by definitions.
-    pub(crate) fn kinds(&self) -> &SharedKinds {
-        &self.forkable.kinds
+    /// What forks of it are made of.
+    pub(crate) fn forkable(&self) -> &Forkable {
+        &self.forkable
     }
 
     /// The threads of heavy requests, for forks and for tests that keep them busy.

@@ -168,7 +168,8 @@ where
     let told = answer(&mut writer, "kubeconfig", &fork.kubeconfig).await;
     if told.is_ok() {
         // Whatever else comes is not looked at, and not kept.
-        let gone = tokio::io::copy(&mut reader, &mut tokio::io::sink());
+        let mut nowhere = tokio::io::sink();
+        let gone = tokio::io::copy(&mut reader, &mut nowhere);
         let _ = stop.run_until_cancelled(gone).await;
     }
     fork.end().await;

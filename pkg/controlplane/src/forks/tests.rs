@@ -53,7 +53,7 @@ async fn names(client: &Client, path: &str) -> Vec<String> {
 /// A parent with a definition, an object of it, and a config map.
 async fn parent(dir: &Path, forks_max: usize) -> Parent {
     let parent = Parent::start(config(dir), forks_max).await.unwrap();
-    let admin = client(&parent.running);
+    let admin = client(&parent.running.lock().unwrap());
     admin.make(DEFINITIONS, definition()).await;
     admin.until_page_has("/apis/example.com/v1", "widgets").await;
     let mut widget = object("example.com/v1", "Widget", "seed");
@@ -78,9 +78,9 @@ async fn forks_begin_alike_and_know_nothing_of_each_other() {
         admin.make(CONFIG_MAPS, object("v1", "ConfigMap", &own)).await;
         assert_eq!(names(&admin, WIDGETS).await, [own.as_str(), "seed"]);
         assert_eq!(names(&admin, CONFIG_MAPS).await, [own.as_str(), "seed"]);
-        assert!(fork.running.delegator().differences().await.unwrap().is_empty());
+        assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
     }
-    assert_eq!(names(&client(&parent.running), WIDGETS).await, ["seed"]);
+    assert_eq!(names(&client(&parent.running.lock().unwrap()), WIDGETS).await, ["seed"]);
     let template = parent.template().await;
     assert!(template.seed.is_some(), "nobody writes to the parent");
     for fork in forks {
@@ -102,7 +102,7 @@ async fn a_definition_that_a_fork_changes_is_served_as_it_is_there() {
     admin.make(DEFINITIONS, definition()).await;
     admin.until_page_has("/apis/example.com/v1", "widgets").await;
     assert_eq!(names(&admin, WIDGETS).await, Vec::<String>::new());
-    assert_eq!(names(&client(&parent.running), WIDGETS).await, ["seed"]);
+    assert_eq!(names(&client(&parent.running.lock().unwrap()), WIDGETS).await, ["seed"]);
     fork.end().await;
     parent.stop().await;
 }

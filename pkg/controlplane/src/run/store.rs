@@ -28,7 +28,7 @@ use crate::config::{Config, EtcdConfig, StorageConfig};
 const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Tells what a store holds now.
-pub(super) type TakeImage = Arc<dyn Fn() -> Image + Send + Sync>;
+pub(crate) type TakeImage = Arc<dyn Fn() -> Image + Send + Sync>;
 
 /// An open store, and what has to be done to it in the end.
 pub(super) struct Store {
