@@ -261,8 +261,7 @@ impl Chain {
         recording.as_ref().inspect(|recording| recording.answered(&response, answering));
         let recording = until_closed(recording, &mut response);
         let code = response.status();
-        let audit_id = context.audit_id.as_str();
-        tracing::debug!(%method, %uri, %code, took = ?answering, audit_id, "request");
+        tracing::debug!(%method, %uri, %code, took = ?answering, audit_id = context.audit_id.as_str(), "request");
         self.decorate(&mut response, &context, method == http::Method::HEAD);
         if self.options.leaving.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
             peer.send_away(response.headers_mut());
