@@ -38,6 +38,7 @@ use definitions::{Definition, Definitions};
 pub(crate) use figures::DefinitionFigures;
 use names::Accepted;
 use serving::Serving;
+pub(crate) use serving::{KnownKinds, SharedKinds};
 
 /// How many definitions are written at a time.
 const WRITES_MAX: usize = 32;
@@ -77,14 +78,15 @@ pub(crate) struct CustomResources {
 }
 
 impl CustomResources {
-    /// What serves the definitions of a registry, and what follows them while it runs.
+    /// What serves the definitions of a registry, and what follows them while it runs. What is `known` already is not
+    /// compiled again.
     ///
     /// # Errors
     /// Definitions are not served.
     pub(crate) fn new(
         registry: &Registry,
         kinds: CustomKinds,
-        webhooks: Common,
+        (webhooks, known): (Common, KnownKinds),
         figures: Arc<DefinitionFigures>,
     ) -> Result<(Self, Following<Definitions>), String> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
@@ -94,7 +96,7 @@ impl CustomResources {
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
             cleanup: Arc::new(Cleanup::new(registry.clone(), status.clone())),
-            serving: Serving::new(kinds, webhooks, figures, minor),
+            serving: Serving::new(kinds, webhooks, figures, minor, known),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             accepted: Mutex::default(),
@@ -112,7 +114,12 @@ impl CustomResources {
         async move { follower.ready().await }
     }
 
-    /// What is served, as long as this runs.
+    /// What is served, for servers that begin with the same definitions.
+    pub(crate) fn kinds(&self) -> SharedKinds {
+        self.serving.shared()
+    }
+
+    /// The versions that are served, as long as this runs.
     pub(crate) fn versions(&self) -> watch::Receiver<CustomVersions> {
         self.versions.subscribe()
     }
