@@ -46,7 +46,7 @@ use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::{Common, ConversionFigures, CustomResources, SharedKinds};
+use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds};
 use crate::flow_control::FlowControl;
 use crate::forks::Template;
 use crate::loopback::{Itself, Loopback};
@@ -105,7 +105,7 @@ pub(crate) struct Forkable {
     /// What reads are answered from.
     pub(crate) delegator: Delegator,
     /// What is served by definitions.
-    pub(crate) kinds: SharedKinds,
+    pub(crate) kinds: Kinds,
 }
 
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
@@ -145,7 +145,7 @@ pub(crate) struct Process {
 pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> Result<Api, RunError> {
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, registry } = stored(config, &storage, &process)?;
-    let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
+    let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
     let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
@@ -380,7 +380,7 @@ struct Custom {
     served: Awaited,
     /// The APIServices of what is built in are made.
     registered: Awaited,
-    kinds: SharedKinds,
+    kinds: Kinds,
 }
 
 fn custom_resources(

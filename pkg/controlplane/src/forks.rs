@@ -28,7 +28,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::api::Forkable;
 use crate::config::{AuditConfig, Config, EndpointReconciler, MemoryConfig, Standing, StorageConfig};
-use crate::custom_resources::KnownKinds;
+use crate::custom_resources::Known;
 use crate::run::{RunError, Running, TakeImage, start_as, system_env};
 pub use listen::{Listen, serve};
 
@@ -52,7 +52,7 @@ pub(crate) struct Template {
     /// The states of the watch caches there; `None` if the parent went on before they could be had.
     pub(crate) seed: Option<Arc<Seed>>,
     /// What was served by definitions, about then.
-    pub(crate) kinds: KnownKinds,
+    pub(crate) kinds: Known,
 }
 
 /// A server that others are forked from. It can be used like any other meanwhile.

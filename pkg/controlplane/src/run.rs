@@ -29,7 +29,7 @@ use endpoints::watch_drain::WatchDrain;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Seldom, Shutdown};
 use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::keep_fresh;
-use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, PageOptions, Services};
+use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
 use crate::api::{self, Forkable, Process};

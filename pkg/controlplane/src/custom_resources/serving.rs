@@ -31,15 +31,15 @@ pub(super) struct Serving {
 
 /// What is served, by the definition's name. Cloning shares it.
 #[derive(Clone, Default)]
-pub(crate) struct SharedKinds(Arc<Mutex<BTreeMap<String, Arc<Served>>>>);
+pub(super) struct SharedKinds(Arc<Mutex<BTreeMap<String, Arc<Served>>>>);
 
 /// What was served at some time, for a server that has the same definitions. Cloning shares it.
 #[derive(Clone, Default)]
-pub(crate) struct KnownKinds(Arc<BTreeMap<String, Arc<Served>>>);
+pub(super) struct KnownKinds(Arc<BTreeMap<String, Arc<Served>>>);
 
 impl SharedKinds {
     /// What is served now.
-    pub(crate) fn now(&self) -> KnownKinds {
+    pub(super) fn now(&self) -> KnownKinds {
         KnownKinds(Arc::new(self.lock().clone()))
     }
 

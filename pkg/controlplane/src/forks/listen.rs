@@ -8,7 +8,7 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,10 +76,17 @@ pub async fn serve(
     match listen {
         Listen::Unix(path) => {
             let listener = bind(path).await.map_err(|source| RunError::read(path, source))?;
+            let owner = fs::metadata(path).map_err(|source| RunError::read(path, source))?.uid();
             listening(&format!("unix:{}", path.display()));
             let accepting = async {
                 loop {
-                    clients.take(listener.accept().await.map(|(stream, _)| stream)).await;
+                    let accepted = listener.accept().await.map(|(stream, _)| stream);
+                    // Who came before the file had its permissions, or has it from elsewhere, may be anybody.
+                    let is_own =
+                        |stream: &UnixStream| stream.peer_cred().is_ok_and(|peer| may_ask(peer.uid(), owner));
+                    if accepted.as_ref().map_or(true, is_own) {
+                        clients.take(accepted).await;
+                    }
                 }
             };
             stop.run_until_cancelled(accepting).await;
@@ -112,6 +119,11 @@ async fn bind(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+/// Whether a user may have forks over the socket of another one: its owner, and who may do anything anyway.
+fn may_ask(user: u32, owner: u32) -> bool {
+    user == owner || user == 0
 }
 
 /// Those who are connected.
@@ -186,6 +198,25 @@ async fn answer(writer: &mut (impl AsyncWrite + Unpin), name: &str, text: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_is_for_its_owner() {
+        assert!(may_ask(1000, 1000) && may_ask(0, 1000));
+        assert!(!may_ask(1001, 1000) && !may_ask(1000, 0));
+    }
+
+    #[tokio::test]
+    async fn nobody_else_may_open_the_socket_and_one_that_was_left_behind_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        for _ in 0..2 {
+            // Dropping a listener leaves its file, as a process that is killed does.
+            let _listener = bind(&path).await.unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+            let taken = bind(&path).await.unwrap_err();
+            assert_eq!(taken.kind(), io::ErrorKind::AddrInUse, "somebody listens there");
+        }
+    }
 
     #[test]
     fn forks_are_handed_out_to_this_machine_alone() {

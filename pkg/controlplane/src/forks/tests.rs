@@ -24,8 +24,15 @@ fn config(dir: &Path) -> Config {
     config
 }
 
-fn client(running: &Running) -> Client {
+/// An administrator of the parent.
+fn of_parent(parent: &Parent) -> Client {
+    let running = parent.running.lock().unwrap();
     Client::at(running.address, &running.trust, TOKEN)
+}
+
+/// An administrator of a fork, who trusts whom the parent's trusts.
+fn of_fork(parent: &Parent, fork: &Fork) -> Client {
+    Client::at(fork.running.address, &parent.running.lock().unwrap().trust, TOKEN)
 }
 
 fn definition() -> Value {
@@ -53,7 +60,7 @@ async fn names(client: &Client, path: &str) -> Vec<String> {
 /// A parent with a definition, an object of it, and a config map.
 async fn parent(dir: &Path, forks_max: usize) -> Parent {
     let parent = Parent::start(config(dir), forks_max).await.unwrap();
-    let admin = client(&parent.running.lock().unwrap());
+    let admin = of_parent(&parent);
     admin.make(DEFINITIONS, definition()).await;
     admin.until_page_has("/apis/example.com/v1", "widgets").await;
     let mut widget = object("example.com/v1", "Widget", "seed");
@@ -69,7 +76,7 @@ async fn forks_begin_alike_and_know_nothing_of_each_other() {
     let parent = parent(dir.path(), 10).await;
     let forks = [parent.fork().await.unwrap(), parent.fork().await.unwrap()];
     for (number, fork) in forks.iter().enumerate() {
-        let admin = client(&fork.running);
+        let admin = of_fork(&parent, fork);
         // It is ready, and everything is served.
         assert_eq!(names(&admin, WIDGETS).await, ["seed"]);
         assert_eq!(names(&admin, CONFIG_MAPS).await, ["seed"]);
@@ -80,7 +87,7 @@ async fn forks_begin_alike_and_know_nothing_of_each_other() {
         assert_eq!(names(&admin, CONFIG_MAPS).await, [own.as_str(), "seed"]);
         assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
     }
-    assert_eq!(names(&client(&parent.running.lock().unwrap()), WIDGETS).await, ["seed"]);
+    assert_eq!(names(&of_parent(&parent), WIDGETS).await, ["seed"]);
     let template = parent.template().await;
     assert!(template.seed.is_some(), "nobody writes to the parent");
     for fork in forks {
@@ -96,14 +103,151 @@ async fn a_definition_that_a_fork_changes_is_served_as_it_is_there() {
     let dir = TestDir::new().unwrap();
     let parent = parent(dir.path(), 10).await;
     let fork = parent.fork().await.unwrap();
-    let admin = client(&fork.running);
+    let admin = of_fork(&parent, &fork);
     assert_eq!(admin.text("DELETE", &format!("{DEFINITIONS}/widgets.example.com")).await.0, 200);
-    admin.eventually(WIDGETS, 404).await;
+    admin.until_page_has(WIDGETS, "404 page not found").await;
     admin.make(DEFINITIONS, definition()).await;
     admin.until_page_has("/apis/example.com/v1", "widgets").await;
     assert_eq!(names(&admin, WIDGETS).await, Vec::<String>::new());
-    assert_eq!(names(&client(&parent.running.lock().unwrap()), WIDGETS).await, ["seed"]);
+    assert_eq!(names(&of_parent(&parent), WIDGETS).await, ["seed"]);
     fork.end().await;
+    parent.stop().await;
+}
+
+/// The names of the objects in the first event or events of a watch.
+fn seen(piece: &str) -> Vec<String> {
+    let events = piece.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events.map(|event| event["object"]["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_watch_in_one_sees_nothing_of_another_one() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let forks = [parent.fork().await.unwrap(), parent.fork().await.unwrap()];
+    let admins = [of_fork(&parent, &forks[0]), of_fork(&parent, &forks[1]), of_parent(&parent)];
+    for (path, of) in [(WIDGETS, ("example.com/v1", "Widget")), (CONFIG_MAPS, ("v1", "ConfigMap"))] {
+        let mut watches = Vec::new();
+        for admin in &admins {
+            let (_, revision) = names_and_revision(admin, path).await;
+            let path = format!("{path}?watch=1&resourceVersion={revision}");
+            watches.push(async move { admin.first_piece("GET", &path, "").await });
+        }
+        // All of them are written to, the first one first; each watch gives its own object, and gives it first.
+        let writes = async {
+            for (number, admin) in admins.iter().enumerate() {
+                admin.make(path, object(of.0, of.1, &format!("own-{number}"))).await;
+            }
+        };
+        let (first, ()) = futures::join!(futures::future::join_all(watches), writes);
+        for (number, piece) in first.iter().enumerate() {
+            assert_eq!(seen(piece), [format!("own-{number}")], "{path}");
+        }
+    }
+    for fork in forks {
+        fork.end().await;
+    }
+    parent.stop().await;
+}
+
+async fn names_and_revision(client: &Client, path: &str) -> (Vec<String>, i64) {
+    let revision = client.get(path).await["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    (names(client, path).await, revision)
+}
+
+#[tokio::test]
+async fn the_history_of_a_fork_begins_where_it_was_forked() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let (_, at_first) = names_and_revision(&of_parent(&parent), CONFIG_MAPS).await;
+    of_parent(&parent).make(CONFIG_MAPS, object("v1", "ConfigMap", "second")).await;
+    let fork = parent.fork().await.unwrap();
+    let admin = of_fork(&parent, &fork);
+    let (then, forked) = names_and_revision(&admin, CONFIG_MAPS).await;
+    assert!(forked > at_first);
+    // What was before is known to the parent alone.
+    let exact =
+        |revision: i64| format!("{CONFIG_MAPS}?resourceVersion={revision}&resourceVersionMatch=Exact");
+    assert_eq!(names(&of_parent(&parent), &exact(at_first)).await, ["seed"]);
+    let (code, status) = admin.send("GET", &exact(at_first), Value::Null).await;
+    assert_eq!((code, &status["reason"]), (410, &json!("Expired")));
+    // What comes then is the fork's own, under revisions that go on from there.
+    admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "third")).await;
+    let (now, later) = names_and_revision(&admin, CONFIG_MAPS).await;
+    assert!(later > forked);
+    assert_eq!(now, ["second", "seed", "third"]);
+    assert_eq!(names(&admin, &exact(forked)).await, then);
+    fork.end().await;
+    parent.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_of_a_fork_is_left_when_it_has_ended() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let runtime = tokio::runtime::Handle::current().metrics();
+    let rest = async |parent: &Parent| {
+        let fork = parent.fork().await.unwrap();
+        let admin = of_fork(parent, &fork);
+        admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "own")).await;
+        // A watch that nobody reads does not keep it.
+        let _watch = admin.answer("GET", &format!("{CONFIG_MAPS}?watch=1")).await;
+        let (address, store) = (fork.running.address, Arc::downgrade(fork.running.storage()));
+        fork.end().await;
+        assert!(tokio::net::TcpStream::connect(address).await.is_err(), "its port is free");
+        store
+    };
+    rest(&parent).await;
+    let template = parent.template().await;
+    let (tasks, shares) = (runtime.num_alive_tasks(), Arc::strong_count(&template));
+    let mut stores = Vec::new();
+    for _ in 0..3 {
+        stores.push(rest(&parent).await);
+    }
+    let gone = async {
+        while stores.iter().any(|store| store.strong_count() > 0)
+            || runtime.num_alive_tasks() > tasks
+            || Arc::strong_count(&template) > shares
+        {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let ended = timeout(END_MAX, gone).await;
+    let left: Vec<_> = stores.iter().map(std::sync::Weak::strong_count).collect();
+    assert!(ended.is_ok(), "{left:?} stores, {} tasks of {tasks}", runtime.num_alive_tasks());
+    parent.stop().await;
+}
+
+#[tokio::test]
+async fn a_fork_of_a_parent_that_is_written_to_is_right() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let stop = CancellationToken::new();
+    let writing = async {
+        let admin = of_parent(&parent);
+        for number in 0.. {
+            if stop.is_cancelled() {
+                return;
+            }
+            let name = format!("written-{number:05}");
+            admin.make(CONFIG_MAPS, object("v1", "ConfigMap", &name)).await;
+        }
+    };
+    let forking = async {
+        for _ in 0..5 {
+            let fork = parent.fork().await.unwrap();
+            let admin = of_fork(&parent, &fork);
+            let there = names(&admin, CONFIG_MAPS).await;
+            // One after the other was written, so there is no gap.
+            let written = there.iter().filter(|name| name.starts_with("written-"));
+            assert!(written.enumerate().all(|(at, name)| *name == format!("written-{at:05}")), "{there:?}");
+            admin.make(WIDGETS, object("example.com/v1", "Widget", "own")).await;
+            assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
+            fork.end().await;
+        }
+        stop.cancel();
+    };
+    futures::join!(writing, forking);
     parent.stop().await;
 }
 
