@@ -106,6 +106,8 @@ pub(crate) struct Forkable {
     pub(crate) delegator: Delegator,
     /// What is served by definitions.
     pub(crate) kinds: Kinds,
+    /// What is built in and served.
+    pub(crate) builtin: Catalog,
 }
 
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
@@ -146,6 +148,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, registry } = stored(config, &storage, &process)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
+    let builtin = Catalog::clone(&served.now().catalog);
     let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
@@ -206,7 +209,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
             tokio::join!(background, repairs.keep_repairing(), own, senders.followed, flow.run);
         }),
         before_stop,
-        forkable: Forkable { delegator, kinds: custom.kinds },
+        forkable: Forkable { delegator, kinds: custom.kinds, builtin },
         cache_filled,
         authorizer,
         fairness: flow.fairness,
@@ -270,7 +273,10 @@ struct Objects {
 }
 
 fn stored(config: &Config, storage: &Arc<dyn Storage>, process: &Process) -> Result<Objects, RunError> {
-    let catalog = catalog(config)?;
+    let catalog = match &process.template {
+        Some(template) => template.builtin.clone(),
+        None => catalog(config)?,
+    };
     let budgets = Budgets::under(process.memory_limit, BUDGETS);
     let (delegator, mut cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
     if let Some(seed) = process.template.as_ref().and_then(|template| template.seed.clone()) {

@@ -17,6 +17,7 @@ mod listen;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use ::api::catalog::Catalog;
 use cacher::Seed;
 use endpoints::heavy::HeavyPool;
 use serde_json::Value;
@@ -51,6 +52,8 @@ pub(crate) struct Template {
     pub(crate) image: Image,
     /// The states of the watch caches there; `None` if the parent went on before they could be had.
     pub(crate) seed: Option<Arc<Seed>>,
+    /// What is built in and served.
+    pub(crate) builtin: Catalog,
     /// What was served by definitions, about then.
     pub(crate) kinds: Known,
 }
@@ -152,14 +155,16 @@ impl Parent {
         loop {
             // Asked first, so that nothing in it is newer than the image: a fork that goes on from there would make
             // other things of the same generations.
-            let kinds = self.source.forkable.kinds.now();
-            let image = (self.source.image)();
-            if let Some(known) = known.as_ref().filter(|known| known.image.revision() == image.revision()) {
+            let Forkable { delegator, kinds, builtin } = &self.source.forkable;
+            let kinds = kinds.now();
+            let revision = delegator.storage().current_revision().await.ok();
+            if let Some(known) = known.as_ref().filter(|known| Some(known.image.revision()) == revision) {
                 return Arc::clone(known);
             }
-            let seed = self.source.forkable.delegator.seed(image.revision()).await.map(Arc::new);
+            let image = (self.source.image)();
+            let seed = delegator.seed(image.revision()).await.map(Arc::new);
             if seed.is_some() || attempt == ATTEMPTS {
-                let template = Arc::new(Template { image, seed, kinds });
+                let template = Arc::new(Template { image, seed, kinds, builtin: builtin.clone() });
                 *known = Some(Arc::clone(&template));
                 return template;
             }

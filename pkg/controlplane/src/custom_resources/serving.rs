@@ -108,6 +108,9 @@ impl MadeFrom {
     }
 }
 
+/// A resource, and who converts between its versions if somebody has to.
+type Made = (Arc<Served>, Option<Arc<dyn Convert>>);
+
 impl Serving {
     /// Nothing yet.
     pub(super) fn new(
@@ -125,6 +128,7 @@ impl Serving {
         let mut groups = BTreeSet::new();
         let mut stays = HashSet::new();
         let mut complete = true;
+        let mut new = Vec::new();
         let shared = self.served.clone();
         let mut all = shared.lock();
         for definition in definitions.iter().filter(|definition| definition.may_be_served()) {
@@ -138,7 +142,7 @@ impl Serving {
                 continue;
             };
             if !before.is_some_and(|before| before.made_from.reads_as(&served.made_from)) {
-                self.kinds.install(&served.resource, outside);
+                new.push((served.resource.clone(), outside));
             }
             let reason = if before.is_some() { Reason::Update } else { Reason::Add };
             self.figures.changed(&definition.name, &definition.group, reason, versions(&served.resource));
@@ -152,14 +156,17 @@ impl Serving {
             self.figures.changed(name, &served.group, Reason::Remove, versions(&served.resource));
             groups.insert(served.group.clone());
         }
+        if !new.is_empty() {
+            self.kinds.install(&new);
+        }
         self.publish(&all, &groups);
         // Who looks for it does not find it any more.
         gone.iter().for_each(|(_, served)| self.kinds.retire(&served.resource));
         Outcome { complete, changed: !groups.is_empty() }
     }
 
-    /// The resource of a definition, and who converts between its versions if somebody has to.
-    fn made(&self, definition: &Definition) -> Option<(Arc<Served>, Option<Arc<dyn Convert>>)> {
+    /// The resource of a definition.
+    fn made(&self, definition: &Definition) -> Option<Made> {
         if let Some(known) = self.known.of(definition) {
             return Some((Arc::clone(known), None));
         }
