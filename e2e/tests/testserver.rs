@@ -90,7 +90,8 @@ fn a_fork_has_what_its_parent_has_and_ends_with_its_connection() {
 fn a_server_begins_with_the_snapshot_of_another_one() {
     let dir = TempDir::new().unwrap();
     let seed = dir.path().join("seed");
-    let mut first = Server::start_flagged(&["--embedded-snapshot", seed.to_str().unwrap()]);
+    let flags = ["--authorization-mode=RBAC", "--embedded-snapshot", seed.to_str().unwrap()];
+    let mut first = Server::start_flagged(&flags);
     first.kubectl().ok("create configmap seed --from-literal=a=b");
     // As an endpoint it is for those alone who may get it.
     let page = first.kubectl().ok("get --raw /debug/snapshot").len();

@@ -29,6 +29,8 @@ const ADDRESS_REPAIR_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
 /// How long to wait before what went wrong at start is tried again.
 const RETRY: Duration = Duration::from_millis(100);
+/// How long to wait before looking again for what is being made at this moment.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The repairs of a server's pools.
 pub(crate) struct Repairs {
@@ -100,7 +102,7 @@ impl Repairs {
         // A store of before there were ServiceCIDR objects gets the first one about now. Until then it
         // cannot be said of any address whether it is one of ours.
         while self.services.lacks_ranges().await.unwrap_or(true) {
-            sleep(RETRY).await;
+            sleep(LOOK).await;
         }
         while let Err(error) = self.services.repair_addresses().await {
             tracing::info!(error, "the addresses of services could not be checked yet");
