@@ -9,7 +9,8 @@ pub(crate) fn text() -> String {
     let mut out = String::from(
         "Mainstay serves the Kubernetes API: it validates and stores the objects of a cluster and tells \
          everyone who watches. Started without flags it keeps them in a store of its own, and prints how \
-         to reach it.\n\nUsage:\n  kube-apiserver [flags]\n",
+         to reach it.\n\nUsage:\n  kube-apiserver [flags]\n  kube-apiserver testserver [--listen=unix:PATH|IP:PORT] \
+         [--forks-max=N] [flags]\n",
     );
     let mut section = "";
     for flag in FLAGS.iter().filter(|flag| !flag.hidden) {

@@ -4,6 +4,7 @@ mod flags;
 mod help;
 mod logging;
 mod options;
+mod testserver;
 mod version;
 
 use std::process::ExitCode;
@@ -23,7 +24,15 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
-    let flags = match Flags::parse(std::env::args().skip(1)) {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let mut testserver = None;
+    if words.first().is_some_and(|word| word == testserver::COMMAND) {
+        match testserver::options(words.split_off(1)) {
+            Ok((options, rest)) => (testserver, words) = (Some(options), rest),
+            Err(error) => return failed(&error),
+        }
+    }
+    let flags = match Flags::parse(words) {
         Ok(flags) => flags,
         Err(error) => return failed(&error.to_string()),
     };
@@ -38,7 +47,7 @@ fn main() -> ExitCode {
     // A format that does not exist is refused with all else that is wrong with the flags.
     let format = Format::named(flags.text("logging-format")).unwrap_or(Format::Text);
     let log = logging::start(format, flags.int("v"), controlplane::run::system_env().clock);
-    match serve(&flags, log) {
+    match serve(&flags, log, testserver) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error, "command failed");
@@ -47,7 +56,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(flags: &Flags, log: Log) -> Result<(), String> {
+fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<(), String> {
     let mut options = Options::from_flags(flags)?;
     if flags.bool("profiling") {
         let (recent, set) = (log.recent, log.verbosity);
@@ -58,12 +67,18 @@ fn serve(flags: &Flags, log: Log) -> Result<(), String> {
     }
     flags.warn_about_ignored();
     options.announce();
+    let _temporary = options.temporary(flags);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;
-    let result = runtime.block_on(controlplane::run::run(options.config));
+    let result = runtime.block_on(async {
+        match forks {
+            Some(forks) => testserver::run(options.config, forks).await,
+            None => controlplane::run::run(options.config).await,
+        }
+    });
     runtime.shutdown_background();
     result.map_err(|error| error.to_string())
 }

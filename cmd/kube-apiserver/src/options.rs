@@ -12,6 +12,7 @@ mod metrics;
 mod oidc;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ use apimachinery::quantity::Quantity;
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
-    PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig,
-    ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
+    MemoryConfig, PeerConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig,
+    ServiceConfig, ServingConfig, Standing, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::metrics::Selection;
@@ -33,6 +34,9 @@ use crate::flags::{CertKey, Flags};
 /// Streams per HTTP/2 connection where the flag leaves the choice to the server.
 const HTTP2_STREAMS: u32 = 100;
 
+/// How many names of a temporary directory are tried.
+const TEMPORARY_MAX: u32 = 100;
+
 /// Who issues tokens of service accounts where nobody else is named (kubeadm's choice).
 const SERVICE_ACCOUNT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
@@ -40,6 +44,18 @@ const SERVICE_ACCOUNT_ISSUER: &str = "https://kubernetes.default.svc.cluster.loc
 pub(crate) struct Options {
     /// For the server.
     pub(crate) config: Config,
+}
+
+/// A directory that goes with the process.
+pub(crate) struct Temporary(Option<PathBuf>);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Whatever is left of it harms nobody.
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
 }
 
 impl Options {
@@ -59,6 +75,13 @@ impl Options {
         }
     }
 
+    /// What was made for this process alone, removed with the value.
+    pub(crate) fn temporary(&self, flags: &Flags) -> Temporary {
+        let made = flags.bool("embedded-in-memory") && flags.optional("embedded-data-dir").is_none();
+        let kubeconfig = self.config.serving.admin_kubeconfig.as_ref().filter(|_| made);
+        Temporary(kubeconfig.and_then(|path| Some(path.parent()?.to_owned())))
+    }
+
     /// Logs where things are kept and what is not yet what it is called.
     pub(crate) fn announce(&self) {
         let config = &self.config;
@@ -68,7 +91,7 @@ impl Options {
             StorageConfig::Embedded { dir, .. } => {
                 tracing::info!(version, dir = %dir.display(), "starting with the embedded store");
             }
-            StorageConfig::Memory(_) => tracing::info!(version, "starting"),
+            StorageConfig::Memory(_) => tracing::info!(version, "starting with a store in memory"),
         }
         let idle: Vec<_> = controlplane::features::idle(&config.gates).collect();
         if !idle.is_empty() {
@@ -79,7 +102,7 @@ impl Options {
 
 /// Builds the configuration; `None` after an error that leaves nothing to go on with.
 fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Config> {
-    let data_dir = flags.optional("embedded-data-dir").map_or_else(data_dir, PathBuf::from);
+    let data_dir = flags.optional("embedded-data-dir").map_or_else(|| data_dir(flags, errors), PathBuf::from);
     let storage = storage(flags, &data_dir, errors);
     let authentication = authentication(flags);
     let watch_cache = watch_cache(flags, errors);
@@ -91,6 +114,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         };
     Some(Config {
         storage,
+        snapshot_file: path(flags, "embedded-snapshot"),
         encryption: path(flags, "encryption-provider-config").map(|file| EncryptionConfig {
             file,
             automatic_reload: flags.bool("encryption-provider-config-automatic-reload"),
@@ -132,18 +156,24 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         audit: audit::config(flags),
         egress: egress(flags, errors),
         tracing_config_file: path(flags, "tracing-config-file"),
-        peers: PeerConfig {
-            authority: path(flags, "peer-ca-file"),
-            address: flags
-                .optional("peer-advertise-ip")
-                .zip(flags.optional("peer-advertise-port"))
-                .map(|(ip, port)| (ip.to_owned(), port.to_owned())),
-        },
+        peers: peers(flags),
         leadership: leadership(flags),
         host_name: controlplane::config::host_name(),
+        standing: Standing::Member,
         advertise_address,
         serving,
     })
+}
+
+/// Where peers find this server, and who vouches for them.
+fn peers(flags: &Flags) -> PeerConfig {
+    PeerConfig {
+        authority: path(flags, "peer-ca-file"),
+        address: flags
+            .optional("peer-advertise-ip")
+            .zip(flags.optional("peer-advertise-port"))
+            .map(|(ip, port)| (ip.to_owned(), port.to_owned())),
+    }
 }
 
 /// How servers agree on the one that elects leaders.
@@ -174,8 +204,12 @@ fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) 
     let endpoints = flags.list("etcd-servers");
     let every = duration(flags, "etcd-compaction-interval");
     let compaction_interval = (!every.is_zero()).then_some(every);
+    let from = path(flags, "embedded-from");
+    if flags.bool("embedded-in-memory") {
+        return StorageConfig::Memory(MemoryConfig { compaction_interval, from, shared: None });
+    }
     if endpoints.is_empty() {
-        return StorageConfig::Embedded { dir: data_dir.join("store"), compaction_interval };
+        return StorageConfig::Embedded { dir: data_dir.join("store"), compaction_interval, from };
     }
     StorageConfig::Etcd(EtcdConfig {
         endpoints,
@@ -248,7 +282,7 @@ fn serving(
 ) -> Option<ServingConfig> {
     let port = u16::try_from(flags.int("secure-port")).ok()?;
     let ip = flags.text("bind-address").trim().parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-    let embedded = matches!(storage, StorageConfig::Embedded { .. });
+    let embedded = !matches!(storage, StorageConfig::Etcd(_));
     let cert_dir = match flags.is_given("cert-dir") || !embedded {
         true => PathBuf::from(flags.text("cert-dir")),
         false => data_dir.join("pki"),
@@ -322,6 +356,8 @@ fn chain(flags: &Flags, gates: Gates, metrics: Selection) -> ChainOptions {
             // Who started the log says how it is set.
             debugging: None,
             metrics,
+            // The store is opened later.
+            snapshot: None,
         },
         ..ChainOptions::default()
     }
@@ -408,9 +444,28 @@ fn seconds(seconds: i64) -> Duration {
 }
 
 /// Where the embedded store is unless told otherwise: below the current directory, as etcd's own data
-/// are, so that two servers started in two places never meet.
-fn data_dir() -> PathBuf {
+/// are, so that two servers started in two places never meet. Of a store in memory nothing stays but certificates and
+/// the administrator's kubeconfig, which are where temporary files are.
+fn data_dir(flags: &Flags, errors: &mut Vec<String>) -> PathBuf {
+    if flags.bool("embedded-in-memory") {
+        return temporary_dir().map_err(|error| errors.push(error)).unwrap_or_default();
+    }
     std::path::absolute("mainstay-data").unwrap_or_else(|_| PathBuf::from("mainstay-data"))
+}
+
+/// A directory of this process alone, which nobody else has made.
+fn temporary_dir() -> Result<PathBuf, String> {
+    let (parent, process) = (std::env::temp_dir(), std::process::id());
+    let path = (0..TEMPORARY_MAX).map(|number| parent.join(format!("mainstay-{process}-{number}")));
+    let made = path.map(|path| std::fs::DirBuilder::new().mode(0o700).create(&path).map(|()| path));
+    let mut failed = None;
+    for made in made {
+        match made {
+            Ok(path) => return Ok(path),
+            Err(error) => failed = Some(error),
+        }
+    }
+    Err(failed.map_or_else(String::new, |error| format!("{}: {error}", parent.display())))
 }
 
 /// The address to advertise when none is given: the one listened on if others can reach it, else the one

@@ -96,11 +96,16 @@ impl Cache {
     /// `later` must have all changes after `revision` up to the freshness revision. Does nothing after
     /// [`retire`](Self::retire).
     pub fn fill(&self, elements: Vec<Arc<Element>>, revision: Revision, later: Vec<Incoming>, now: Instant) {
+        self.begin(Snapshot::filled(elements, revision, self.config.index), later, now);
+    }
+
+    /// As [`fill`](Self::fill), with a state that is put together already.
+    pub(crate) fn begin(&self, filled: Snapshot, later: Vec<Incoming>, now: Instant) {
         let _writer = lock(&self.writer);
         if self.retired.load(SeqCst) {
             return;
         }
-        let filled = Snapshot::filled(elements, revision, self.config.index);
+        let revision = filled.revision();
         let (snapshot, changes) = advance(&filled, later, &self.config.frames);
         let (former, effects) = {
             let mut state = lock(&self.state);

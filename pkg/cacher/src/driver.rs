@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, interval};
 
+use crate::Seed;
 use crate::delegator::Inner;
 use crate::resource::Stage;
 use backoff::Backoff;
@@ -39,11 +40,19 @@ const LONG_LIFE: Duration = Duration::from_secs(60);
 #[must_use = "a cache that is not driven never becomes ready"]
 pub struct Driver {
     inner: Arc<Inner>,
+    /// What the caches begin with.
+    seed: Option<Arc<Seed>>,
 }
 
 impl Driver {
     pub(crate) fn new(inner: Arc<Inner>) -> Self {
-        Driver { inner }
+        Driver { inner, seed: None }
+    }
+
+    /// The caches begin with the states of those of another store, which had at their revision what this one has
+    /// there: all that is in this one. Until a gap in the watch nothing of it is read from the store.
+    pub fn seeded(self, seed: Arc<Seed>) -> Self {
+        Driver { seed: Some(seed), ..self }
     }
 
     /// Drives the caches until the store shuts down or the future is dropped. Spawns nothing.
@@ -54,7 +63,7 @@ impl Driver {
         }
         tokio::select! {
             biased;
-            () = keep(inner) => {}
+            () = keep(inner, self.seed) => {}
             () = inner.frontier.chase(&*inner.store) => {}
             () = sweep(inner) => {}
         }
@@ -62,11 +71,11 @@ impl Driver {
 }
 
 /// Begins anew after every gap.
-async fn keep(inner: &Inner) {
+async fn keep(inner: &Inner, mut seed: Option<Arc<Seed>>) {
     let mut backoff = Backoff::default();
     loop {
         let begun = Instant::now();
-        let end = match Life::begin(inner).await {
+        let end = match Life::begin(inner, seed.take()).await {
             Ok(mut life) => life.run().await,
             Err(error) => End::Gap(error.to_string()),
         };

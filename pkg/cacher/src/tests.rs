@@ -9,6 +9,7 @@ mod list;
 mod metrics;
 mod model;
 mod resources;
+mod seed;
 mod watch;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed};

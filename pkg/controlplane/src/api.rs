@@ -46,8 +46,9 @@ use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::{Common, ConversionFigures, CustomResources};
+use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds};
 use crate::flow_control::FlowControl;
+use crate::forks::Template;
 use crate::loopback::{Itself, Loopback};
 use crate::memory::Budgets;
 use crate::network::SystemNetwork;
@@ -92,8 +93,21 @@ pub struct Api {
     pub fairness: Option<Arc<Fairness>>,
     /// What the console looks at.
     pub looks: Looks,
+    /// What forks of the server are made of.
+    pub(crate) forkable: Forkable,
     /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
+}
+
+/// What forks of a server begin with, beside what is stored.
+#[derive(Clone)]
+pub(crate) struct Forkable {
+    /// What reads are answered from.
+    pub(crate) delegator: Delegator,
+    /// What is served by definitions.
+    pub(crate) kinds: Kinds,
+    /// What is built in and served.
+    pub(crate) builtin: Catalog,
 }
 
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
@@ -122,6 +136,8 @@ pub(crate) struct Process {
     pub(crate) memory_limit: Option<u64>,
     /// How the server calls itself.
     pub(crate) loopback: Loopback,
+    /// What its parent held; none for a server that is no fork.
+    pub(crate) template: Option<Arc<Template>>,
 }
 
 /// Builds the API over a store.
@@ -130,18 +146,18 @@ pub(crate) struct Process {
 /// What keeps the server from starting.
 pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> Result<Api, RunError> {
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
-    let Objects { delegator, cache_driver, address, served, registry } = objects(config, &storage, budgets)?;
-    let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
+    let Objects { delegator, cache_driver, address, served, registry } = stored(config, &storage, &process)?;
+    let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
+    let builtin = Catalog::clone(&served.now().catalog);
     let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer, &counted.webhooks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
-    let (stored, calls) = ((&registry, Arc::clone(&storage)), (itself.clone(), &process.tasks));
-    let replicas = replicas(config, stored, &served, calls)?;
+    let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
-    let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
+    let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process.template))?;
     let ways = (others.ways, itself, &counted.webhooks);
     let plugins = Plugins::new(config, &registry, &served, &authorizer, ways)?;
     let dispatch = endpoints::api::Api {
@@ -178,9 +194,9 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
-    hooks.extend(awaits.clone().hooks());
+    let cache_filled = awaits.added_to(&mut hooks);
     Ok(Api {
-        looks: Looks::new(delegator, &counted.webhooks, &dispatch.compressed_lists),
+        looks: Looks::new(delegator.clone(), &counted.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
         paths,
         hooks,
@@ -193,7 +209,8 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
             tokio::join!(background, repairs.keep_repairing(), own, senders.followed, flow.run);
         }),
         before_stop,
-        cache_filled: awaits.filled(),
+        forkable: Forkable { delegator, kinds: custom.kinds, builtin },
+        cache_filled,
         authorizer,
         fairness: flow.fairness,
     })
@@ -216,11 +233,12 @@ fn duties(
 /// What servers of a cluster do together.
 fn replicas(
     config: &Config,
-    stored: (&Registry, Store),
+    (registry, storage): (&Registry, &Store),
     served: &Arc<Served>,
-    (itself, tasks): (Credentials, &Tasks),
+    (itself, tasks): (&Credentials, &Tasks),
 ) -> Result<Replicas, RunError> {
-    let itself = Itself::new(itself, loopback(config)).map_err(RunError::Bootstrap)?;
+    let itself = Itself::new(itself.clone(), loopback(config)).map_err(RunError::Bootstrap)?;
+    let stored = (registry, Arc::clone(storage));
     Replicas::new(config, stored, &served.now().catalog, (itself, tasks)).map_err(RunError::Bootstrap)
 }
 
@@ -254,9 +272,16 @@ struct Objects {
     registry: Registry,
 }
 
-fn objects(config: &Config, storage: &Arc<dyn Storage>, budgets: Budgets) -> Result<Objects, RunError> {
-    let catalog = catalog(config)?;
-    let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
+fn stored(config: &Config, storage: &Arc<dyn Storage>, process: &Process) -> Result<Objects, RunError> {
+    let catalog = match &process.template {
+        Some(template) => template.builtin.clone(),
+        None => catalog(config)?,
+    };
+    let budgets = Budgets::under(process.memory_limit, BUDGETS);
+    let (delegator, mut cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
+    if let Some(seed) = process.template.as_ref().and_then(|template| template.seed.clone()) {
+        cache_driver = cache_driver.seeded(seed);
+    }
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let served = Arc::new(Served::new(catalog, about(config, address.clone())));
     let registry = registry(config, &delegator, &served);
@@ -361,29 +386,32 @@ struct Custom {
     served: Awaited,
     /// The APIServices of what is built in are made.
     registered: Awaited,
+    kinds: Kinds,
 }
 
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
     counted: &Counted,
-    webhooks: Common,
+    (webhooks, template): (Common, &Option<Arc<Template>>),
 ) -> Result<Custom, RunError> {
+    let known = template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let (custom, following) =
-        CustomResources::new(registry, kinds, webhooks, Arc::clone(&counted.definitions))
+        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))
             .map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
     let (known, registered) = (awaited(custom.known()), awaited(services.registered()));
+    let kinds = custom.kinds();
     // The channel closes when the server is told to stop.
     let served = awaited(async move { _ = all_defined.await });
     let run = Box::pin(async move {
         tokio::join!(following.run(), custom.run(first), following_services.run(), services.run());
     });
-    Ok(Custom { run, known, served, registered })
+    Ok(Custom { run, known, served, registered, kinds })
 }
 
 /// The verbs over what `delegator` reads and writes.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::features::Gate;
-use futures::future::{BoxFuture, join};
+use futures::future::{BoxFuture, join, ready};
 use jsontree::{Value, json};
 use registry::{Client, Registry, meta};
 use schema::object::Object;
@@ -19,7 +19,7 @@ use storage::Storage;
 
 use crate::api::PostStartHook;
 use crate::authentication_info::AuthenticationInfo;
-use crate::config::Config;
+use crate::config::{Config, Standing};
 use crate::identity_lease::IdentityLease;
 use crate::kubernetes_service::KubernetesService;
 use crate::legacy_tokens::LegacyTokenTracking;
@@ -74,14 +74,22 @@ pub(crate) fn duties(
         service.hook(tasks),
         Arc::new(cidr).hook(tasks),
     ];
+    let is_member = config.standing == Standing::Member;
+    let lease = lease.filter(|_| is_member);
     hooks.extend(lease.iter().flat_map(|lease| [lease.hook(tasks), lease.collector_hook(tasks)]));
+    if config.standing == Standing::Fork {
+        // Another server has done it, and it goes with the fork.
+        hooks.iter_mut().for_each(|hook| hook.work = Box::pin(ready(Ok(()))));
+    }
     let before_stop = Box::pin(async move {
         let lease = async {
             if let Some(lease) = lease {
                 lease.leave().await;
             }
         };
-        join(service.leave(), lease).await;
+        if is_member {
+            join(service.leave(), lease).await;
+        }
     });
     Ok(Duties { hooks, before_stop })
 }

@@ -37,6 +37,8 @@ use crate::system;
 pub struct Config {
     /// Where objects are kept.
     pub storage: StorageConfig,
+    /// `--embedded-snapshot`: where a snapshot of the store is written on SIGUSR1 and in the end.
+    pub snapshot_file: Option<PathBuf>,
     /// How they are encrypted there; `None` for not at all.
     pub encryption: Option<EncryptionConfig>,
     /// What is kept in memory of them.
@@ -95,6 +97,8 @@ pub struct Config {
     pub leadership: LeadershipTimes,
     /// The name of this machine, by which servers of a cluster are told apart.
     pub host_name: String,
+    /// What the server is in its cluster.
+    pub standing: Standing,
     /// `--advertise-address`: where members of the cluster reach this server.
     pub advertise_address: IpAddr,
 }
@@ -132,6 +136,17 @@ impl Default for LeadershipTimes {
     }
 }
 
+/// What a server is in its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// One of several, which say in the cluster that they are there.
+    Member,
+    /// The only one that there will ever be.
+    Alone,
+    /// As before, in a cluster for which another server has seen to what has to be there.
+    Fork,
+}
+
 /// Which APIs are served that are newer than the release that is emulated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EmulationConfig {
@@ -153,9 +168,22 @@ pub enum StorageConfig {
         dir: PathBuf,
         /// `--etcd-compaction-interval`; `None` keeps all history.
         compaction_interval: Option<Duration>,
+        /// `--embedded-from`: the snapshot that a store begins with which is empty.
+        from: Option<PathBuf>,
     },
-    /// A store that is gone with the process, for tests: servers with clones of it share it.
-    Memory(Arc<Memory>),
+    /// `--embedded-in-memory`: a store that is gone with the process.
+    Memory(MemoryConfig),
+}
+
+/// A store that is gone with the process.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryConfig {
+    /// `--etcd-compaction-interval`; `None` keeps history as far as there is room for it.
+    pub compaction_interval: Option<Duration>,
+    /// `--embedded-from`: the snapshot that it begins with.
+    pub from: Option<PathBuf>,
+    /// A store that other servers have, too, instead of one of its own: for tests of several servers.
+    pub shared: Option<Arc<Memory>>,
 }
 
 /// The default of `--etcd-healthcheck-timeout`.
@@ -564,7 +592,8 @@ impl Config {
     pub fn for_tests(dir: PathBuf) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Config {
-            storage: StorageConfig::Memory(Arc::new(Memory::new())),
+            storage: StorageConfig::Memory(MemoryConfig::default()),
+            snapshot_file: None,
             host_name: system::host_name(),
             watch_cache: WatchCacheConfig::default(),
             serving: ServingConfig {
@@ -623,6 +652,7 @@ impl Config {
             tracing_config_file: None,
             peers: PeerConfig::default(),
             leadership: LeadershipTimes::default(),
+            standing: Standing::Member,
             // No endpoint may be an address of this machine alone.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }

@@ -30,11 +30,14 @@ impl CustomKinds {
         CustomKinds { registry, served, watches, cel_times }
     }
 
-    /// Stores a resource and caches what is stored. One with the same storage prefix is let go first, with its
-    /// watches. [`serve`](Self::serve) it afterwards.
-    /// `outside` converts between the versions, where more than their name differs.
-    pub(crate) fn install(&self, resource: &CustomResource, outside: Option<Arc<dyn Convert>>) {
-        self.registry.install(resource.stored.clone(), &resource.served, outside);
+    /// Stores resources and caches what is stored. One with the same storage prefix is let go first, with its
+    /// watches. [`serve`](Self::serve) them afterwards.
+    /// With each comes who converts between its versions, where more than their name differs.
+    pub(crate) fn install(&self, resources: &[(CustomResource, Option<Arc<dyn Convert>>)]) {
+        let resources = resources.iter();
+        self.registry.install_all(resources.map(|(resource, outside)| {
+            (resource.stored.clone(), resource.served.as_slice(), outside.clone())
+        }));
     }
 
     /// Serves these groups, whose resources are installed, as they are; one without any is removed. One generation

@@ -37,7 +37,7 @@ pub(crate) use conversion::{Common, ConversionFigures};
 use definitions::{Definition, Definitions};
 pub(crate) use figures::DefinitionFigures;
 use names::Accepted;
-use serving::Serving;
+use serving::{KnownKinds, Serving, SharedKinds};
 
 /// How many definitions are written at a time.
 const WRITES_MAX: usize = 32;
@@ -61,6 +61,27 @@ enum Outcome {
     Failed,
 }
 
+/// What a server has made of its definitions, as it changes.
+#[derive(Clone)]
+pub(crate) struct Kinds {
+    read: Follower<Definitions>,
+    served: SharedKinds,
+}
+
+/// What a server had made of its definitions at some time, for one that begins with the same. Cloning shares it.
+#[derive(Clone, Default)]
+pub(crate) struct Known {
+    read: Arc<Definitions>,
+    served: KnownKinds,
+}
+
+impl Kinds {
+    /// What there is now.
+    pub(crate) fn now(&self) -> Known {
+        Known { read: self.read.snapshot(), served: self.served.now() }
+    }
+}
+
 /// Serves what is defined.
 pub(crate) struct CustomResources {
     follower: Follower<Definitions>,
@@ -77,24 +98,27 @@ pub(crate) struct CustomResources {
 }
 
 impl CustomResources {
-    /// What serves the definitions of a registry, and what follows them while it runs.
+    /// What serves the definitions of a registry, and what follows them while it runs. What is `known` already is
+    /// neither read nor compiled again.
     ///
     /// # Errors
     /// Definitions are not served.
     pub(crate) fn new(
         registry: &Registry,
         kinds: CustomKinds,
-        webhooks: Common,
+        (webhooks, known): (Common, Known),
         figures: Arc<DefinitionFigures>,
     ) -> Result<(Self, Following<Definitions>), String> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
-        let (follower, following) = Follower::new(registry, plural, row.into_iter().collect());
+        let rows = row.into_iter().collect();
+        let (follower, following) =
+            Follower::beginning_with(Definitions::beside(known.read), registry, plural, rows);
         let status = Client::find(registry, group, plural)?.through("status")?;
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
             cleanup: Arc::new(Cleanup::new(registry.clone(), status.clone())),
-            serving: Serving::new(kinds, webhooks, figures, minor),
+            serving: Serving::new(kinds, webhooks, figures, minor, known.served),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             accepted: Mutex::default(),
@@ -112,7 +136,12 @@ impl CustomResources {
         async move { follower.ready().await }
     }
 
-    /// What is served, as long as this runs.
+    /// What is served, for servers that begin with the same definitions.
+    pub(crate) fn kinds(&self) -> Kinds {
+        Kinds { read: self.follower.clone(), served: self.serving.shared() }
+    }
+
+    /// The versions that are served, as long as this runs.
     pub(crate) fn versions(&self) -> watch::Receiver<CustomVersions> {
         self.versions.subscribe()
     }

@@ -23,6 +23,7 @@ mod encryption_at_rest;
 mod endpoint_leases;
 pub mod features;
 mod flow_control;
+pub mod forks;
 mod identity_lease;
 mod image_reviews;
 mod kubernetes_service;

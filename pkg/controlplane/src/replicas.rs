@@ -13,7 +13,7 @@ use server::metrics::Collector;
 use storage::Storage;
 
 use crate::api::PostStartHook;
-use crate::config::Config;
+use crate::config::{Config, Standing};
 use crate::identity_lease;
 use crate::leader_election::{Election, LeaderElection};
 use crate::loopback::Itself;
@@ -72,7 +72,7 @@ impl Replicas {
             replicas.write_barrier = Some(versions.barrier());
             replicas.hooks.push(versions.hook(tasks));
         }
-        if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) {
+        if gates.enabled(Gate::UnknownVersionInteroperabilityProxy) && config.standing == Standing::Member {
             replicas.meet(config, (registry, storage), tasks)?;
         }
         Ok(replicas)

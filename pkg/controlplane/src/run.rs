@@ -30,17 +30,20 @@ use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Seldom,
 use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::keep_fresh;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
+use storage::mvcc::Image;
 
-use crate::api::{self, Process};
+use crate::api::{self, Forkable, Process};
 use crate::config::Config;
 use crate::console::{self, Looks};
 use crate::encryption_at_rest::EncryptionAtRest;
+use crate::forks::Inherited;
 use crate::memory;
 use crate::system::{SystemClock, heavy_pool};
 use crate::tasks::Tasks;
 pub use error::RunError;
 use front::Front;
 use hooks::Hooks;
+pub(crate) use store::TakeImage;
 use store::{OfLeases, Store};
 use traces::Recorder;
 
@@ -74,6 +77,7 @@ pub struct Running {
     /// The threads of heavy requests and what is behind the chain, for tests.
     behind: (HeavyPool, Arc<dyn Dispatch>),
     store: Store,
+    forkable: Forkable,
     recorder: Option<telemetry::Provider>,
     auditor: Option<Arc<Auditor>>,
     config: Config,
@@ -86,12 +90,18 @@ pub struct Running {
 /// Whatever keeps a server from starting, in words for its operator.
 pub async fn run(config: Config) -> Result<(), RunError> {
     let mut stop = signals::stop()?;
+    let mut snapshot = signals::snapshot()?;
     let mut running = start(config, system_env()).await?;
     tokio::select! {
         ready = &mut running.ready => {
             ready.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))??;
             running.announce();
-            stop.recv().await;
+            loop {
+                tokio::select! {
+                    _ = stop.recv() => break,
+                    _ = snapshot.recv() => running.store.write_snapshot(&running.config).await,
+                }
+            }
         }
         _ = stop.recv() => {}
     }
@@ -99,32 +109,45 @@ pub async fn run(config: Config) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Cancelled by SIGTERM or SIGINT; a second signal ends the process at once.
+///
+/// # Errors
+/// [`RunError::Signals`].
+pub fn stopped() -> Result<CancellationToken, RunError> {
+    let mut stop = signals::stop()?;
+    let stopped = CancellationToken::new();
+    let told = stopped.clone();
+    tokio::spawn(async move {
+        stop.recv().await;
+        told.cancel();
+    });
+    Ok(stopped)
+}
+
 /// Starts a server and returns when it listens; it becomes ready some moments later.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
-    start_under(None, config, env).await
+    start_as((None, None), config, env).await
 }
 
-/// As [`start`], with an authorizer that the configuration does not choose. The chain, reviews and admission
-/// all ask this one.
-pub(crate) async fn start_under(
-    authorizer: Option<Arc<dyn Authorizer>>,
-    mut config: Config,
-    env: Env,
-) -> Result<Running, RunError> {
+/// An authorizer that the configuration does not choose, which the chain, reviews and admission all ask then; and what
+/// a fork has inherited.
+pub(crate) type Given = (Option<Arc<dyn Authorizer>>, Option<Inherited>);
+
+/// As [`start`], with what the configuration does not say.
+pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Result<Running, RunError> {
+    let (authorizer, inherited) = given;
     let now = env.clock.now().seconds;
     let (front, loopback) = Front::open(&mut config, now)?;
     let (recorder, figures) = (Recorder::of(&config)?, Arc::default());
     let to_control_plane = config.egress.dialer(Network::ControlPlane);
     let auditor = audit::auditor(&config.audit, &env.clock, &figures, to_control_plane)?;
-    let store = Store::open(&config.storage, recorder.is_some(), config.egress.dialer(Network::Etcd)).await?;
+    let (store, heavy) = ground(&config, recorder.is_some(), inherited.as_ref()).await?;
     let encryption = EncryptionAtRest::over(&store.storage, &config, &env.random).await?;
     let (ends, memory) = (Ends::default(), memory::ledger(config.memory_limit));
-    let tasks = Tasks::new(ends.lifecycle.terminating().clone());
-    let heavy = heavy_pool().map_err(RunError::Threads)?;
-    let itself = loopback.check(Arc::clone(&env.clock));
+    let (tasks, itself) = (ends.tasks(), loopback.check(Arc::clone(&env.clock)));
     let process = Process {
         watch_drain: ends.watches.clone(),
         shutdown: ends.streams.clone(),
@@ -134,6 +157,7 @@ pub(crate) async fn start_under(
         heavy: heavy.clone(),
         memory_limit: memory.limit(),
         loopback,
+        template: inherited.map(|inherited| inherited.template),
     };
     let mut api = api::build(&config, encryption.storage, process).await?;
     api.collectors.extend(encryption.collectors.into_iter().chain([Arc::new(memory.clone()) as _]));
@@ -151,7 +175,8 @@ pub(crate) async fn start_under(
         auditor: auditor.clone(),
         fairness: api.fairness,
     };
-    let chain = Chain::new(services, options(&config, &ends.lifecycle, &memory, (&api.looks, &store)), env);
+    let chain =
+        Chain::new(services, chain_options(&config, &ends.lifecycle, &memory, (&api.looks, &store)), env);
     let (address, trust) = (front.address, front.credentials.trust.clone());
     tracing::info!(%address, "serving securely");
     let serving = serve(front, &config, Arc::clone(&chain), ends.clone());
@@ -174,14 +199,28 @@ pub(crate) async fn start_under(
         before_stop: api.before_stop,
         behind: (heavy, api.dispatch),
         store,
+        forkable: api.forkable,
         recorder: recorder.map(|recorder| recorder.provider),
         auditor,
         config,
     })
 }
 
+/// What a server stands on: a store, and threads for heavy requests. A fork's are made of its parent's.
+async fn ground(
+    config: &Config,
+    traced: bool,
+    inherited: Option<&Inherited>,
+) -> Result<(Store, HeavyPool), RunError> {
+    if let Some(Inherited { template, heavy }) = inherited {
+        return Ok((Store::fork(&template.image, &config.storage), heavy.clone()));
+    }
+    let store = Store::open(&config.storage, traced, config.egress.dialer(Network::Etcd)).await?;
+    Ok((store, heavy_pool().map_err(RunError::Threads)?))
+}
+
 /// How requests go, which ends with the server's life and under the bound on its memory, and what the console shows.
-fn options(
+fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
     memory: &server::memory::Ledger,
@@ -189,6 +228,7 @@ fn options(
 ) -> ChainOptions {
     let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());
     let mut options = ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() };
+    options.pages.snapshot = store.snapshots();
     if let Some(debugging) = &mut options.pages.debugging {
         debugging.sections.extend(console::sections(looks, store.looks(), memory));
     }
@@ -202,6 +242,13 @@ struct Ends {
     watches: WatchDrain,
     /// Connections that were handed over to others, which have no end of their own.
     streams: CancellationToken,
+}
+
+impl Ends {
+    /// What goes on until the server is told to stop.
+    fn tasks(&self) -> Tasks {
+        Tasks::new(self.lifecycle.terminating().clone())
+    }
 }
 
 /// Serves in the background until the lifecycle says drain, renewing TLS meanwhile.
@@ -243,7 +290,17 @@ impl Running {
         &self.store.storage
     }
 
-    /// The threads of heavy requests, for tests that keep them busy.
+    /// What tells what the store holds; nothing of one that is not in this process.
+    pub(crate) fn image(&self) -> TakeImage {
+        self.store.image.clone().unwrap_or_else(|| Arc::new(Image::default))
+    }
+
+    /// What forks of it are made of.
+    pub(crate) fn forkable(&self) -> &Forkable {
+        &self.forkable
+    }
+
+    /// The threads of heavy requests, for forks and for tests that keep them busy.
     pub(crate) fn heavy(&self) -> &HeavyPool {
         &self.behind.0
     }
@@ -279,6 +336,7 @@ impl Running {
         self.ready.abort();
         self.tasks.finish(TASKS_END_MAX).await;
         self.cache.abort();
+        self.store.write_snapshot(&self.config).await;
         self.store.close().await;
         if let Some(recorder) = self.recorder {
             recorder.shutdown().await;

@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cacher::Delegator;
 use registry::Registry;
 use registry::follow::Following;
 use registry::generic::Allocator;
 use registry::services::{Families, Family, Leaks, Options, Ranges, STORAGE_PREFIX, Services};
 use server::metrics::Collector;
-use storage::Storage;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -29,14 +29,17 @@ const ADDRESS_REPAIR_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
 /// How long to wait before what went wrong at start is tried again.
 const RETRY: Duration = Duration::from_millis(100);
+/// How long to wait before looking again for what is being made at this moment.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The repairs of a server's pools.
 pub(crate) struct Repairs {
     services: Arc<Services>,
+    delegator: Delegator,
     leaks: Mutex<Leaks>,
 }
 
-/// Gives a registry the pools of services, which are kept in `storage`. They have no addresses before their
+/// Gives a registry the pools of services, which are kept in the store behind `delegator`. They have no addresses before their
 /// ranges are followed.
 ///
 /// # Errors
@@ -44,12 +47,12 @@ pub(crate) struct Repairs {
 pub(crate) fn with_pools(
     config: &Config,
     registry: Registry,
-    storage: &Arc<dyn Storage>,
+    delegator: &Delegator,
 ) -> Result<(Registry, Arc<Repairs>, Following<Ranges>), RunError> {
     let options = Options {
         families: families(&config.services),
         node_ports: config.services.node_ports.clone(),
-        storage: Arc::clone(storage),
+        storage: Arc::clone(delegator.storage()),
         prefix: config.storage.prefix().to_owned(),
         entropy: Arc::new(SystemEntropy),
     };
@@ -57,7 +60,8 @@ pub(crate) fn with_pools(
     let (services, following) = (Arc::new(services.0), services.1);
     let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
     let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
-    Ok((registry, Arc::new(Repairs { services, leaks: Mutex::default() }), following))
+    let repairs = Repairs { services, delegator: delegator.clone(), leaks: Mutex::default() };
+    Ok((registry, Arc::new(repairs), following))
 }
 
 /// The families of the configured ranges.
@@ -89,6 +93,8 @@ impl Repairs {
     }
 
     async fn first(&self) {
+        // Services cannot be listed yet while the caches are filled, which most often takes moments.
+        let _ = timeout(RETRY, self.delegator.ready()).await;
         while let Err(error) = self.ports().await {
             tracing::info!(error, "the node ports of services could not be checked yet");
             sleep(RETRY).await;
@@ -96,7 +102,7 @@ impl Repairs {
         // A store of before there were ServiceCIDR objects gets the first one about now. Until then it
         // cannot be said of any address whether it is one of ours.
         while self.services.lacks_ranges().await.unwrap_or(true) {
-            sleep(RETRY).await;
+            sleep(LOOK).await;
         }
         while let Err(error) = self.services.repair_addresses().await {
             tracing::info!(error, "the addresses of services could not be checked yet");

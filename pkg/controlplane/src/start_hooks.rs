@@ -38,14 +38,21 @@ pub(crate) struct Awaits {
 
 impl Awaits {
     /// Done when the cache is filled, and known what is compiled from it.
-    pub(crate) fn filled(&self) -> BoxFuture<'static, ()> {
+    fn filled(&self) -> BoxFuture<'static, ()> {
         let all = [&self.cache, &self.authorizers, &self.admission, &self.defined];
         join_all(all.into_iter().chain(&self.flow).cloned()).map(drop).boxed()
     }
 
+    /// Adds the hooks. Done when the cache is filled, and known what is compiled from it.
+    pub(crate) fn added_to(self, hooks: &mut Vec<PostStartHook>) -> BoxFuture<'static, ()> {
+        let filled = self.filled();
+        hooks.extend(self.hooks());
+        filled
+    }
+
     /// The hooks. Upstream's begin something, and are done when it has begun; these are done when it is there: a view
     /// when it is complete, what looks after objects when it has looked after those that there were.
-    pub(crate) fn hooks(self) -> impl Iterator<Item = PostStartHook> {
+    fn hooks(self) -> impl Iterator<Item = PostStartHook> {
         let of_flow = ["priority-and-fairness-config-consumer", "priority-and-fairness-filter"];
         let of_flow = self.flow.into_iter().flat_map(move |flow| of_flow.map(|name| (name, flow.clone())));
         let always = [

@@ -36,16 +36,21 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn of(server: &TestServer) -> Self {
+        let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
+        Client::at(address, server.trust(), server.token())
+    }
+
+    /// A client of a server at an address, which trusts `trust`.
+    pub(crate) fn at(address: SocketAddr, trust: &str, token: &'static str) -> Self {
         let mut roots = rustls::RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(server.trust().as_bytes()) {
+        for certificate in CertificateDer::pem_slice_iter(trust.as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
         }
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = rustls::ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
         let tls = Arc::new(builder.with_no_client_auth());
-        let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
-        Client { address, tls, token: server.token(), header: None }
+        Client { address, tls, token, header: None }
     }
 
     /// The same client, with another token.

@@ -9,7 +9,7 @@ use endpoints::heavy::HeavyPool;
 use storage::Storage;
 
 use crate::config::Config;
-use crate::run::{RunError, Running, start_under, system_env};
+use crate::run::{RunError, Running, start_as, system_env};
 
 /// A server on a free port of this machine. Its files are removed when it is dropped; call
 /// [`stop`](Self::stop) to see it go down in order.
@@ -54,7 +54,7 @@ impl TestServer {
         let mut config = Config::for_tests(dir.path().to_owned());
         config.authentication.token_file = Some(tokens);
         change(&mut config);
-        let mut running = start_under(authorizer, config, system_env()).await?;
+        let mut running = start_as((authorizer, None), config, system_env()).await?;
         running.ready().await?;
         Ok(TestServer { running, dir })
     }

@@ -241,6 +241,38 @@ impl Registry {
         versions: &[Handle],
         outside: Option<Arc<dyn Convert>>,
     ) -> Arc<cacher::Resource> {
+        let (prefix, entry) = self.entry(stored, versions, outside);
+        let resource = Arc::clone(&entry.resource);
+        self.add(&[(prefix, entry)]);
+        resource
+    }
+
+    /// As [`install`](Self::install), of many resources at once: what is copied for one is copied for all.
+    pub fn install_all<'a>(
+        &self,
+        resources: impl IntoIterator<Item = (Handle, &'a [Handle], Option<Arc<dyn Convert>>)>,
+    ) {
+        let resources = resources.into_iter();
+        let entries: Vec<_> =
+            resources.map(|(stored, versions, outside)| self.entry(stored, versions, outside)).collect();
+        self.add(&entries);
+    }
+
+    fn add(&self, entries: &[(Arc<str>, Arc<StoredResource>)]) {
+        self.stored.rcu(|known| {
+            let mut next = Stored::clone(known);
+            next.extend(entries.iter().cloned());
+            next
+        });
+    }
+
+    /// A resource, which has a cache from now on, and its prefix in storage.
+    fn entry(
+        &self,
+        stored: Handle,
+        versions: &[Handle],
+        outside: Option<Arc<dyn Convert>>,
+    ) -> (Arc<str>, Arc<StoredResource>) {
         let fields = Fields::of_rows(versions.iter().map(Handle::row));
         let Resource { watch_cache, .. } = *stored.row();
         let prefix: Arc<str> = stored.row().stored_form().prefix.into();
@@ -251,13 +283,7 @@ impl Registry {
         });
         let config = ingest::resource(&self.prefix, stored, fields.clone(), self.settings.gates, watch_cache);
         let resource = self.delegator.install(config);
-        let entry = Arc::new(StoredResource { resource: Arc::clone(&resource), fields, converter });
-        self.stored.rcu(|known| {
-            let mut next = Stored::clone(known);
-            next.insert(Arc::clone(&prefix), Arc::clone(&entry));
-            next
-        });
-        resource
+        (prefix, Arc::new(StoredResource { resource, fields, converter }))
     }
 
     /// Lets the resource with this storage prefix go. Its watches end; what it stored stays stored.

@@ -38,6 +38,7 @@ mod respond;
 mod response_body;
 mod routes;
 mod seats;
+mod snapshots;
 #[cfg(test)]
 mod testing;
 mod zpages;
@@ -53,4 +54,5 @@ pub use inflight::InflightLimits;
 pub use lifecycle::Lifecycle;
 pub use listener::{BindOptions, bind, serve};
 pub use routes::PageOptions;
+pub use snapshots::{Pieces, TakeSnapshot};
 pub use zpages::FlagValue;

@@ -21,6 +21,7 @@ use crate::metrics::{Metrics, Selection};
 use crate::pages::Pages;
 use crate::respond;
 use crate::seats::Seats;
+use crate::snapshots::{self, TakeSnapshot};
 use crate::zpages::{self, FlagValue, Statusz};
 
 /// Which pages there are beside health and metrics.
@@ -36,11 +37,13 @@ pub struct PageOptions {
     pub debugging: Option<Debugging>,
     /// What of the metrics is shown.
     pub metrics: Selection,
+    /// What takes snapshots of the store; none without `/debug/snapshot`.
+    pub snapshot: Option<TakeSnapshot>,
 }
 
 impl std::fmt::Debug for PageOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PageOptions { flags, statusz, cbor, debugging, metrics } = self;
+        let PageOptions { flags, statusz, cbor, debugging, metrics, snapshot } = self;
         let (flagz, debug) = (flags.is_some(), debugging.is_some());
         f.debug_struct("PageOptions")
             .field("flagz", &flagz)
@@ -48,6 +51,7 @@ impl std::fmt::Debug for PageOptions {
             .field("cbor", cbor)
             .field("debug", &debug)
             .field("metrics", metrics)
+            .field("snapshot", &snapshot.is_some())
             .finish()
     }
 }
@@ -96,6 +100,9 @@ pub(crate) fn pages(
         let sources = Sources { requests, metrics, seats, fairness, leaving };
         let console = Console::new(sources, &debugging.sections, env);
         pages = pages.and(debugging::pages(debugging)).and(console::pages(&console));
+    }
+    if let Some(snapshot) = &options.snapshot {
+        pages = pages.and(snapshots::pages(Arc::clone(snapshot)));
     }
     if let Some(fairness) = fairness {
         pages = pages.and(flow::pages(fairness));

@@ -4,6 +4,7 @@
 //! made values which are still current then. The store's revision is that of the last record, which
 //! is never dropped.
 
+use std::collections::HashMap;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use redb::{
     TableDefinition,
 };
 use storage::feed::{Batch, CHANGES_PER_READ_MAX, Cursor, EVENTS_PER_READ_MAX};
-use storage::mvcc::{Change, Mvcc, REVISION_EMPTY};
+use storage::mvcc::{Change, Image, Millis, Mvcc, REVISION_EMPTY};
 use storage::{Error, Revision};
 
 use crate::record::{self, Record};
@@ -166,6 +167,18 @@ impl Disk {
         fill().map_err(|error| self.failed(&error))?;
         // Redb's default durability syncs before it returns.
         transaction.commit().map_err(|error| self.failed(&error))
+    }
+
+    /// Makes an empty file hold what an image does, compacted to its revision, where it is `now`.
+    pub(crate) fn fill(&self, image: &Image, now: Millis) -> Result<(), Error> {
+        let left: HashMap<&str, Millis> = image.left().iter().map(|(key, left)| (&**key, *left)).collect();
+        let changes = image.changes().map(|change| {
+            let expires_at = left.get(&*change.key).map(|left| now.saturating_add(*left));
+            Change { expires_at, ..change }
+        });
+        let changes: Vec<Change> = changes.collect();
+        let compacted = (!changes.is_empty()).then(|| image.revision());
+        self.commit(&Commit { changes: &changes, compacted, dead: &[] })
     }
 
     /// The last revision on disk.

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use storage::mvcc::{Millis, Write};
+use storage::mvcc::{Image, Millis, REVISION_EMPTY, Write};
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
@@ -35,6 +35,7 @@ mod maintenance;
 mod read;
 mod record;
 mod shared;
+pub mod snapshot;
 
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,9 @@ pub struct Options {
     pub compaction_interval: Option<Duration>,
     /// Larger values are refused. etcd's limit for a request by default.
     pub value_bytes_max: usize,
+    /// What an empty store begins with; its revisions go on from there. A store in which anything was ever written
+    /// stays as it is.
+    pub begin: Option<Image>,
     /// Writers that wait for the committer; more wait to get into the queue.
     pub queue_max: usize,
 }
@@ -73,6 +77,7 @@ impl Options {
             history_bytes_max: 32 << 20,
             compaction_interval: Some(Duration::from_secs(300)),
             value_bytes_max: 3 << 19,
+            begin: None,
             queue_max: 1024,
         }
     }
@@ -102,6 +107,11 @@ impl Embedded {
     fn open_on(disk: Disk, options: Options) -> Result<Arc<Embedded>, Error> {
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|error| Error::Internal(format!("opening the store: {error}")))?;
+        if let Some(image) = &options.begin
+            && disk.revision()? == REVISION_EMPTY
+        {
+            disk.fill(image, millis((options.clock)()))?;
+        }
         let mvcc = disk.load()?;
         let shared = Arc::new(Shared::new(mvcc, disk));
         let (commands, queue) = mpsc::channel(options.queue_max.max(1));
@@ -135,6 +145,11 @@ impl Embedded {
             let _ = closed.await;
         }
         self.shared.feed.close();
+    }
+
+    /// What is here now: every write that was acknowledged, and of those under way all before one or none.
+    pub fn image(&self) -> Image {
+        self.shared.mvcc().image(millis((self.clock)()))
     }
 
     async fn write(&self, write: Write) -> Result<Written, Error> {

@@ -10,7 +10,7 @@
 //!
 //! Numbers are little-endian. The file's format number ([`crate::disk`]) covers this layout.
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 use storage::Revision;
 use storage::mvcc::{Change, Previous};
 
@@ -35,20 +35,20 @@ pub(crate) fn length(change: &Change) -> Option<usize> {
 
 /// Writes a change's record into `out`, which has its [`length`].
 pub(crate) fn encode(change: &Change, out: &mut [u8]) {
+    let mut out = out;
+    encode_head(change, &mut out);
+    out.put_slice(change.value.as_deref().unwrap_or(&[]));
+}
+
+/// Writes a change's record without the value.
+pub(crate) fn encode_head(change: &Change, out: &mut impl BufMut) {
     let flags = if change.value.is_none() { DELETION } else { 0 };
     let supersedes = change.previous.as_ref().map_or(0, |previous| previous.mod_revision);
-    let mut rest = out;
-    let mut put = |bytes: &[u8]| {
-        let (here, after) = std::mem::take(&mut rest).split_at_mut(bytes.len());
-        here.copy_from_slice(bytes);
-        rest = after;
-    };
-    put(&[flags]);
-    put(&supersedes.to_le_bytes());
-    put(&change.expires_at.unwrap_or(0).to_le_bytes());
-    put(&(change.key.len() as u32).to_le_bytes());
-    put(change.key.as_bytes());
-    put(change.value.as_deref().unwrap_or(&[]));
+    out.put_u8(flags);
+    out.put_i64_le(supersedes);
+    out.put_u64_le(change.expires_at.unwrap_or(0));
+    out.put_u32_le(change.key.len() as u32);
+    out.put_slice(change.key.as_bytes());
 }
 
 /// Reads a record, `None` when it is not one.
@@ -73,14 +73,18 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
 }
 
 impl Record<'_> {
+    /// What it superseded, without its value.
+    pub(crate) fn previous(&self) -> Option<Previous> {
+        (self.supersedes != 0).then_some(Previous { mod_revision: self.supersedes, value: None })
+    }
+
     /// The change at `revision` that this record is of, with `previous` as the value it superseded.
     pub(crate) fn change(&self, revision: Revision, previous: Option<Bytes>) -> Change {
         Change {
             revision,
             key: self.key.into(),
             value: (!self.deletion).then(|| Bytes::copy_from_slice(self.value)),
-            previous: (self.supersedes != 0)
-                .then_some(Previous { mod_revision: self.supersedes, value: previous }),
+            previous: self.previous().map(|known| Previous { value: previous, ..known }),
             expires_at: (self.expires_at != 0).then_some(self.expires_at),
         }
     }

@@ -8,7 +8,8 @@
 //! the failures that a test wants to see survived.
 //!
 //! Two parts serve backends that keep their own state: [`mvcc`], the pure core of a revisioned store,
-//! and [`feed`], watches as cursors over its log. [`memory`] is little more than the two of them.
+//! and [`feed`], watches as cursors over its log. Both it and the caches of readers stand on [`tree`], an ordered set
+//! whose copies are cheap. [`memory`] is little more than the two of them.
 //!
 //! Values are opaque. This crate knows neither kinds nor users nor HTTP.
 
@@ -23,6 +24,7 @@ pub mod fault;
 pub mod feed;
 pub mod memory;
 pub mod mvcc;
+pub mod tree;
 
 pub use contract::{
     Deleted, EventKind, Form, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchEvent,

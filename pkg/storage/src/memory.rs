@@ -1,5 +1,6 @@
 //! The contract in memory: [`Mvcc`] behind a mutex, [`Feed`] for its watches and a task that lets
-//! keys expire. For tests and for whatever may be lost with the process. Time is tokio's, so a paused
+//! keys expire. For tests and for whatever may be lost with the process. Stores made of one [`Image`] share what
+//! neither changes. Time is tokio's, so a paused
 //! clock works.
 
 use std::ops::Bound;
@@ -13,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::feed::{Batch, Cursor, Feed, History};
-use crate::mvcc::{LogRead, Millis, Mvcc, Scan, Write};
+use crate::mvcc::{Image, LogRead, Millis, Mvcc, Scan, Write};
 use crate::{
     Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream,
     Written,
@@ -21,6 +22,12 @@ use crate::{
 
 /// The largest value, in bytes: etcd's default for a request.
 pub const VALUE_BYTES_MAX: usize = 1_572_864;
+
+/// What history may take in memory, in bytes. When it takes more, half of it is compacted, whoever still wants it.
+const HISTORY_BYTES_MAX: usize = 256 << 20;
+
+/// How many changes are looked at in one go while history is forgotten.
+const SWEEP_STEP: usize = 4_096;
 
 /// A store in memory. Dropping it ends its watches.
 #[derive(Debug)]
@@ -49,11 +56,28 @@ impl Default for Memory {
 impl Memory {
     /// An empty store.
     pub fn new() -> Self {
-        let mvcc = Mvcc::default();
+        Memory::of(&Image::default())
+    }
+
+    /// A store that begins with what another one held, and shares it as long as neither changes it.
+    pub fn of(image: &Image) -> Self {
+        let mvcc = Mvcc::of(image, 0);
         let feed = Feed::new(mvcc.revision(), mvcc.compacted());
         let shared =
             Shared { mvcc: Mutex::new(mvcc), feed, epoch: Instant::now(), deadline_set: Notify::new() };
         Memory { shared: Arc::new(shared), expiry: OnceLock::new() }
+    }
+
+    /// What is here now.
+    pub fn image(&self) -> Image {
+        self.shared.mvcc().image(self.shared.now())
+    }
+
+    /// Makes sure that keys expire that an image brought along. Within a tokio runtime.
+    pub fn start_expiring(&self) {
+        if self.shared.mvcc().deadlines().next().is_some() {
+            self.expire_keys();
+        }
     }
 
     fn expire_keys(&self) {
@@ -118,6 +142,12 @@ impl Shared {
             Ok(change) => {
                 mvcc.apply(change);
                 self.feed.advance(revision);
+                if let Some(oldest) = mvcc.crowded(HISTORY_BYTES_MAX) {
+                    // It is one of the store's own revisions.
+                    let _ = mvcc.compact(oldest);
+                    while mvcc.sweep(SWEEP_STEP).1 {}
+                    self.feed.compact(oldest);
+                }
                 Written::Done(revision)
             }
             Err(current) => Written::Stale { current, revision: mvcc.revision() },
@@ -212,10 +242,11 @@ impl Storage for Memory {
     }
 
     async fn compact(&self, revision: Revision) -> Result<(), Error> {
-        let mut mvcc = self.shared.mvcc();
-        mvcc.compact(revision)?;
-        while mvcc.sweep(usize::MAX).1 {}
+        self.shared.mvcc().compact(revision)?;
         self.shared.feed.compact(revision);
+        while self.shared.mvcc().sweep(SWEEP_STEP).1 {
+            tokio::task::yield_now().await;
+        }
         Ok(())
     }
 

@@ -10,22 +10,25 @@
 //! version that was current at C. A superseded *value* may be given up earlier
 //! ([`Mvcc::trim_log`]) by a store that can read it back from elsewhere.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::tree::Tree;
 use crate::{Error, KeyValue, Revision};
 
 mod change;
 mod deadlines;
+mod image;
 mod versions;
 
 pub use change::{Change, Previous, Write};
 pub use deadlines::{Deadlines, Millis};
+pub use image::Image;
 
-use versions::{Version, VersionValue, Versions};
+use versions::{Entry, Version, VersionValue, Versions};
 
 /// The revision of a store that has never been written, as in etcd: the first write makes 2. It is
 /// above 0 because clients read resource version 0 as "anything will do".
@@ -88,7 +91,7 @@ pub enum LogRead<'a> {
 pub struct Mvcc {
     revision: Revision,
     compacted: Revision,
-    keys: BTreeMap<Arc<str>, Versions>,
+    keys: Tree<Arc<Entry>>,
     /// Contiguous; the last one is at `revision`.
     log: VecDeque<Change>,
     log_bytes: usize,
@@ -102,7 +105,7 @@ impl Default for Mvcc {
         Mvcc {
             revision: REVISION_EMPTY,
             compacted: 0,
-            keys: BTreeMap::new(),
+            keys: Tree::default(),
             log: VecDeque::new(),
             log_bytes: 0,
             unswept: VecDeque::new(),
@@ -129,7 +132,7 @@ impl Mvcc {
 
     /// The key's present value and its revision.
     pub fn current(&self, key: &str) -> Option<(Revision, &Bytes)> {
-        let newest = self.keys.get(key)?.newest();
+        let newest = self.keys.get(key)?.versions.newest();
         match &newest.value {
             VersionValue::Live(value) => Some((newest.revision, value)),
             VersionValue::Elsewhere | VersionValue::Deleted => None,
@@ -162,12 +165,13 @@ impl Mvcc {
             bound => bound,
         };
         let mut out = Scanned::default();
-        let keys = self.keys.range::<str, _>((start, Bound::Unbounded));
-        for (visited, (key, versions)) in keys.enumerate() {
+        let keys = self.keys.range(start, Bound::Unbounded);
+        for (visited, entry) in keys.enumerate() {
+            let key = &entry.key;
             if !key.starts_with(scan.prefix) {
                 break;
             }
-            if let Some(version) = versions.at(scan.at) {
+            if let Some(version) = entry.versions.at(scan.at) {
                 out.count += 1;
                 if out.found.len() < scan.take {
                     out.found.push(Found {
@@ -208,9 +212,12 @@ impl Mvcc {
     pub fn restore(&mut self, change: &Change) {
         self.revision = change.revision;
         self.index(change);
-        let Some(versions) = self.keys.get_mut(&change.key) else { return };
-        versions.give_up_superseded();
-        if change.revision < self.compacted && versions.is_settled() {
+        let compacted = self.compacted;
+        let settled = self.edit(&change.key, |versions| {
+            versions.give_up_superseded();
+            versions.is_settled()
+        });
+        if change.revision < compacted && settled == Some(true) {
             self.unswept.pop_back();
         }
     }
@@ -221,14 +228,25 @@ impl Mvcc {
             None => VersionValue::Deleted,
         };
         let version = Version { revision: change.revision, value };
-        match self.keys.get_mut(&change.key) {
-            Some(versions) => versions.push(version),
-            None => {
-                self.keys.insert(change.key.clone(), Versions::new(version));
+        let entry = match self.keys.remove(&change.key) {
+            Some(mut entry) => {
+                Arc::make_mut(&mut entry).versions.push(version);
+                entry
             }
-        }
+            None => Arc::new(Entry::new(change.key.clone(), version)),
+        };
+        self.keys.insert(entry);
         self.unswept.push_back((change.revision, change.key.clone()));
         self.deadlines.set(&change.key, change.expires_at);
+    }
+
+    /// Changes the versions of a key that is there. Taken out meanwhile, so that what no copy of the state shares is
+    /// changed in place.
+    fn edit<T>(&mut self, key: &str, edit: impl FnOnce(&mut Versions) -> T) -> Option<T> {
+        let mut entry = self.keys.remove(key)?;
+        let edited = edit(&mut Arc::make_mut(&mut entry).versions);
+        self.keys.insert(entry);
+        Some(edited)
     }
 
     /// Resolves where a watch begins: 0 is the next write, and before the first write there is nothing.
@@ -285,11 +303,7 @@ impl Mvcc {
             if revision > self.compacted {
                 return (dead, false);
             }
-            if let Some(versions) = self.keys.get_mut(key)
-                && versions.forget_before(self.compacted, &mut dead)
-            {
-                self.keys.remove(key);
-            }
+            forget_before(&mut self.keys, key, self.compacted, &mut dead);
             // The change at the compacted revision itself stays readable, a deletion too, so the
             // next compaction has to come back to it.
             if revision == self.compacted {
@@ -303,15 +317,26 @@ impl Mvcc {
         (dead, true)
     }
 
+    /// What to compact to when the log in memory takes more than `bytes_max`: about half of it goes then.
+    pub fn crowded(&self, bytes_max: usize) -> Option<Revision> {
+        if self.log_bytes <= bytes_max {
+            return None;
+        }
+        let mut excess = self.log_bytes - bytes_max / 2;
+        let kept = self.log.iter().find(|change| {
+            excess = excess.saturating_sub(change.bytes());
+            excess == 0
+        });
+        kept.map(|change| change.revision)
+    }
+
     /// Keeps the log in memory under `bytes_max`. The values that a dropped change superseded are
     /// given up with it: only for a store with a durable log.
     pub fn trim_log(&mut self, bytes_max: usize) {
         while self.log_bytes > bytes_max {
             let Some(change) = self.pop_log() else { return };
             let Some(previous) = &change.previous else { continue };
-            if let Some(versions) = self.keys.get_mut(&change.key) {
-                versions.give_up(previous.mod_revision);
-            }
+            self.edit(&change.key, |versions| versions.give_up(previous.mod_revision));
         }
     }
 
@@ -319,6 +344,17 @@ impl Mvcc {
         let change = self.log.pop_front()?;
         self.log_bytes -= change.bytes();
         Some(change)
+    }
+}
+
+/// Drops the versions of a key that no read at `oldest` or later can see, and the key with its last one.
+fn forget_before(keys: &mut Tree<Arc<Entry>>, key: &str, oldest: Revision, dead: &mut Vec<Revision>) {
+    if !keys.get(key).is_some_and(|entry| entry.versions.may_forget(oldest)) {
+        return;
+    }
+    let Some(mut entry) = keys.remove(key) else { return };
+    if !Arc::make_mut(&mut entry).versions.forget_before(oldest, dead) {
+        keys.insert(entry);
     }
 }
 

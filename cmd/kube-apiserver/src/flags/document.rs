@@ -21,7 +21,8 @@ One warning at start names those that are given.\n\n\
 const OWN: &str = "\n## Beyond upstream's\n\n| flag | default | what it does |\n|---|---|---|\n";
 const HONOURED: &str = "\n## Honoured\n\n| flag | default | what it does |\n|---|---|---|\n";
 /// Flags that upstream does not have.
-const OF_OURS: [&str; 2] = ["embedded-data-dir", "memory-limit"];
+const OF_OURS: [&str; 5] =
+    ["embedded-data-dir", "embedded-from", "embedded-in-memory", "embedded-snapshot", "memory-limit"];
 
 fn document() -> String {
     let mut out = HEAD.to_owned();

@@ -23,6 +23,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     refused(flags, &mut errors);
     generic(flags, &mut errors);
     etcd(flags, &mut errors);
+    embedded(flags, &mut errors);
     serving(flags, &mut errors);
     authorization::errors(flags, &mut errors);
     admission(flags, &mut errors);
@@ -43,6 +44,18 @@ fn refused(flags: &Flags, errors: &mut Vec<String>) {
         if let Treatment::Refused(reason) = flag.treatment {
             errors.push(format!("--{} is not supported by this version of the server: {reason}", flag.name));
         }
+    }
+}
+
+/// What is about the embedded store, where there is none.
+fn embedded(flags: &Flags, errors: &mut Vec<String>) {
+    if flags.list("etcd-servers").is_empty() {
+        return;
+    }
+    let given = ["embedded-in-memory", "embedded-from", "embedded-snapshot"];
+    let is_given = |name: &&str| flags.optional(name).is_some_and(|value| value != "false");
+    for name in given.iter().filter(|name| is_given(name)) {
+        errors.push(format!("--{name} is about the embedded store, which is not used with --etcd-servers"));
     }
 }
 

@@ -18,7 +18,7 @@ fn error(line: &str, expected: &str) {
 fn without_flags_everything_is_at_hand() {
     let config = options("").unwrap();
     let here = std::path::absolute("mainstay-data").unwrap();
-    let StorageConfig::Embedded { dir, compaction_interval } = &config.storage else {
+    let StorageConfig::Embedded { dir, compaction_interval, .. } = &config.storage else {
         panic!("{:?}", config.storage)
     };
     assert_eq!(dir, &here.join("store"));
@@ -53,6 +53,21 @@ fn an_administrator_is_made_up_only_when_nobody_else_could_log_in() {
     check("--etcd-servers http://e:2379", Some("/var/run/kubernetes/admin.kubeconfig"));
     check("--client-ca-file ca.crt", None);
     check("--token-auth-file tokens.csv", None);
+}
+
+#[test]
+fn a_server_in_memory_leaves_nothing_behind() {
+    let line = "--embedded-in-memory --embedded-from seed";
+    let flags = Flags::parse(line.split(' ').map(str::to_owned)).unwrap();
+    let read = Options::from_flags(&flags).unwrap();
+    let dir = read.config.serving.cert_dir.parent().unwrap().to_owned();
+    let StorageConfig::Memory(memory) = &read.config.storage else { panic!("{:?}", read.config) };
+    assert_eq!(memory.from, Some(PathBuf::from("seed")));
+    assert!(dir.is_dir());
+    drop(read.temporary(&flags));
+    assert!(!dir.exists());
+    let kept = options("--embedded-in-memory --embedded-data-dir /d").unwrap();
+    assert_eq!(kept.serving.admin_kubeconfig, Some(PathBuf::from("/d/admin.kubeconfig")));
 }
 
 #[test]
@@ -193,6 +208,14 @@ fn contradictions_are_refused() {
     error(
         "--secure-port 0",
         "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+    );
+    error(
+        "--etcd-servers http://e:2379 --embedded-from seed",
+        "--embedded-from is about the embedded store, which is not used with --etcd-servers",
+    );
+    error(
+        "--etcd-servers http://e:2379 --embedded-in-memory",
+        "--embedded-in-memory is about the embedded store, which is not used with --etcd-servers",
     );
     let no_seats = "--max-requests-inflight 0 --max-mutating-requests-inflight 0";
     error(

@@ -1,6 +1,6 @@
 //! Custom resources as endpoints.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Endpoint, Endpoints, Group, Owner, Version};
 use crate::managed_fields::FieldManager;
@@ -18,11 +18,22 @@ pub struct CustomResource {
     pub stored: Handle,
     /// The rows of the versions that are served, subresources included.
     pub served: Vec<Handle>,
+    /// Made when it is served first. Clones share them, and so do all catalogs that serve it.
+    endpoints: Arc<OnceLock<Vec<Arc<Endpoint>>>>,
 }
 
 impl CustomResource {
+    /// The resource with these rows: of what is stored, and of what is served.
+    pub fn new(stored: Handle, served: Vec<Handle>) -> Self {
+        CustomResource { stored, served, endpoints: Arc::default() }
+    }
+
     /// The endpoints of the resource. Each manages fields in all served versions of its kind.
-    fn endpoints(&self) -> impl Iterator<Item = (&str, Arc<Endpoint>)> {
+    fn endpoints(&self) -> &[Arc<Endpoint>] {
+        self.endpoints.get_or_init(|| self.made_endpoints().collect())
+    }
+
+    fn made_endpoints(&self) -> impl Iterator<Item = Arc<Endpoint>> {
         self.served.iter().map(|handle| {
             let row = handle.row();
             let others = self.served.iter().filter(|other| {
@@ -37,7 +48,7 @@ impl CustomResource {
                 false => row.kind_group_version,
             };
             let fields = FieldManager::of(handle.clone(), others.cloned(), stored);
-            (row.version, Arc::new(Endpoint { row: handle.clone(), fields }))
+            Arc::new(Endpoint { row: handle.clone(), fields })
         })
     }
 }
@@ -48,8 +59,8 @@ impl Group {
     pub fn custom(name: &str, versions: &[&str], resources: &[CustomResource]) -> Self {
         let endpoints: Vec<_> = resources.iter().flat_map(CustomResource::endpoints).collect();
         let version = |name: &&str| {
-            let own = endpoints.iter().filter(|(version, _)| version == name);
-            let endpoints: Endpoints = own.map(|(_, endpoint)| Arc::clone(endpoint)).collect();
+            let own = endpoints.iter().filter(|endpoint| endpoint.row.row().version == *name);
+            let endpoints: Endpoints = own.map(|endpoint| Arc::clone(endpoint)).collect();
             let served = !endpoints.is_empty();
             served.then(|| Version {
                 name: (*name).to_owned(),

@@ -41,7 +41,7 @@ impl Definition<'_> {
             }
         }
         let own = versions.get(stored).map(|version| self.row(stored, stored, version, ""))?;
-        Some(CustomResource { stored: own, served })
+        Some(CustomResource::new(own, served))
     }
 
     fn row(&self, stored: usize, number: usize, version: &CustomVersion, subresource: &str) -> Handle {

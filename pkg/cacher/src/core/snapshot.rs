@@ -9,8 +9,8 @@ use storage::Revision;
 
 use super::{Change, Frames, Incoming};
 use crate::memo::Budget;
-use crate::tree::{Cursor, Keyed, Tree};
 use crate::{Element, Error, Items, ListQuery, Page, Predicate, Scope};
+use storage::tree::{Cursor, Keyed, Tree};
 
 /// The state of a resource at one revision. Immutable; whoever holds it holds all of its objects.
 #[derive(Debug, Clone)]
@@ -161,6 +161,16 @@ impl Snapshot {
     pub(crate) fn at(mut self, next: u64) -> Arc<Self> {
         self.next = next;
         Arc::new(self)
+    }
+
+    /// The same state as a list at a later revision shows it, until which nothing has changed.
+    pub(crate) fn as_of(&self, revision: Revision) -> Self {
+        Snapshot { revision, next: 0, ..self.clone() }
+    }
+
+    /// The elements that cannot be read.
+    pub(crate) fn unreadable(&self) -> impl Iterator<Item = &Arc<Element>> {
+        self.corrupt.iter()
     }
 
     /// A list or a page of it, reported as of `revision`. Without a limit the items are selected while

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::{Delegator, Inner};
 use crate::cache::{Cache, CacheConfig};
-use crate::tree::{Keyed, Tree};
 use crate::{Resource, ResourceConfig};
+use storage::tree::{Keyed, Tree};
 
 /// Resources by their prefixes, as of some moment. A clone costs nothing.
 pub(crate) type Set = Tree<Arc<Resource>>;

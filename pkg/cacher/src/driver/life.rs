@@ -14,8 +14,8 @@ use super::feed::{End, Feed};
 use super::fill::{Filled, fill};
 use super::mend::{self, opens};
 use super::slot::Slots;
-use crate::Resource;
 use crate::delegator::Inner;
+use crate::{Resource, Seed};
 
 /// Lists under way, with the numbers of their slots. One that was ended gives nothing any more.
 type Fills<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<Filled, Aborted>)>>;
@@ -30,6 +30,8 @@ pub(super) struct Life<'a> {
     slots: Slots,
     /// Slots with changes in the batch that is coming in.
     touched: Vec<u32>,
+    /// What caches begin with, as long as it holds for those that are yet to come.
+    seed: Option<Arc<Seed>>,
     fills: Fills<'a>,
     attempts: Attempts<'a>,
     pages: Arc<Semaphore>,
@@ -37,9 +39,13 @@ pub(super) struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    /// Opens the watch and begins to list every resource.
-    pub(super) async fn begin(inner: &'a Inner) -> Result<Self, Error> {
-        let start = inner.store.current_revision().await?;
+    /// Opens the watch and begins to list every resource whose state is not in the seed. The watch begins at the
+    /// seed's revision then.
+    pub(super) async fn begin(inner: &'a Inner, seed: Option<Arc<Seed>>) -> Result<Self, Error> {
+        let start = match &seed {
+            Some(seed) => seed.revision(),
+            None => inner.store.current_revision().await?,
+        };
         let feed = Feed::open(&*inner.store, &inner.prefix, start).await?;
         // No cache is ready, and each will be listed at this revision or a later one.
         inner.frontier.publish(start);
@@ -48,6 +54,7 @@ impl<'a> Life<'a> {
             feed,
             slots: Slots::new(&inner.prefix),
             touched: Vec::new(),
+            seed,
             fills: Fills::new(),
             attempts: Attempts::new(),
             pages: Arc::new(Semaphore::new(inner.options.fills_max.max(1))),
@@ -88,13 +95,36 @@ impl<'a> Life<'a> {
     /// it has delivered already is in the store, where their lists will find it.
     fn on_changed(&mut self) {
         let set = self.inner.resources.load();
-        for at in self.slots.become_those_of(&set, self.inner.options.held_back_max) {
-            self.list(at);
+        let (new, dropped) = self.slots.become_those_of(&set, self.inner.options.held_back_max);
+        if dropped > 0 {
+            // What comes in the place of one that went may have changed since, or reads values in another way.
+            self.seed = None;
+        }
+        for at in new {
+            if !self.is_seeded(at) {
+                self.list(at);
+            }
         }
     }
 
+    /// Gives a cache the state that is known already, if there is one.
+    fn is_seeded(&mut self, at: u32) -> bool {
+        let (Some(seed), Some(slot)) = (&self.seed, self.slots.get_mut(at)) else { return false };
+        let Some(cache) = slot.cache().cloned() else { return false };
+        let Some(state) = seed.state(&slot.resource().config.prefix) else { return false };
+        slot.seed(state, Instant::now());
+        cache.compacted(*self.compacted.borrow());
+        true
+    }
+
     fn on_event(&mut self, event: WatchEvent) {
-        let Some(at) = self.slots.of_key(&event.kv.key) else { return };
+        let Some(at) = self.slots.of_key(&event.kv.key) else {
+            if self.seed.as_ref().is_some_and(|seed| seed.is_about(&event.kv.key, self.inner.prefix.len())) {
+                // A resource that is not installed yet has changed.
+                self.seed = None;
+            }
+            return;
+        };
         let Some(slot) = self.slots.get_mut(at) else { return };
         if slot.take(event) {
             self.touched.push(at);

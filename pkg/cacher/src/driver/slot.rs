@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::fill::Filled;
 use super::mend::Sealed;
 use crate::cache::Cache;
-use crate::core::{Incoming, Slab};
+use crate::core::{Incoming, Slab, Snapshot};
 use crate::delegator::Set;
 use crate::resource::Stage;
 use crate::{Element, Resource};
@@ -120,6 +120,16 @@ impl Slot {
         }
     }
 
+    /// The state is known from elsewhere: the cache becomes ready without a list.
+    pub(super) fn seed(&mut self, state: Snapshot, now: Instant) {
+        let Some(cache) = &self.resource.cache else { return };
+        let later = self.held_back.take().unwrap_or_default();
+        state.unreadable().for_each(|element| self.sealed.note(element));
+        self.resource.metrics.count_fill(state.len());
+        cache.begin(state, later, now);
+        self.resource.enter(Stage::Ready);
+    }
+
     /// The list is there: the cache becomes ready. Says whether it did; if not, it must be listed
     /// again.
     pub(super) fn fill(&mut self, filled: Filled, now: Instant) -> bool {
@@ -178,8 +188,8 @@ impl Slots {
     }
 
     /// Drops the slots of resources that are not in a set, with the lists that are under way for them, and
-    /// makes slots for those that have none. Returns the numbers of the new ones.
-    pub(super) fn become_those_of(&mut self, set: &Set, held_back_max: usize) -> Vec<u32> {
+    /// makes slots for those that have none. Returns the numbers of the new ones, and how many were dropped.
+    pub(super) fn become_those_of(&mut self, set: &Set, held_back_max: usize) -> (Vec<u32>, usize) {
         let is_of_set = |slot: &Slot| {
             let of_set = set.get(&slot.resource.config.prefix);
             of_set.is_some_and(|resource| Arc::ptr_eq(resource, &slot.resource))
@@ -194,6 +204,7 @@ impl Slots {
         });
         // In a fixed order, so that the same course of events has the same outcome.
         gone.sort_unstable();
+        let dropped = gone.len();
         for list in gone.into_iter().filter_map(|number| slots.remove(number)?.list) {
             list.abort();
         }
@@ -204,7 +215,7 @@ impl Slots {
         }
         let numbers = new.iter().map(|(_, number)| *number).collect();
         self.numbers.extend(new);
-        numbers
+        (numbers, dropped)
     }
 }
 
@@ -266,15 +277,15 @@ mod tests {
     fn slots_become_those_of_a_set_and_the_others_stay_as_they_are() {
         let (a, b, again) = (resource("/r/a/"), resource("/r/b/"), resource("/r/a/"));
         let mut slots = Slots::new("/r/");
-        let first = slots.become_those_of(&set(&[&a, &b]), 1);
+        let (first, _) = slots.become_those_of(&set(&[&a, &b]), 1);
         let of_b = slots.of_key("/r/b/x").unwrap();
         assert_eq!(first.len(), 2);
-        assert!(slots.become_those_of(&set(&[&a, &b]), 1).is_empty());
+        assert_eq!(slots.become_those_of(&set(&[&a, &b]), 1), (vec![], 0));
         // Another resource with the same prefix is a new one.
         let second = slots.become_those_of(&set(&[&again, &b]), 1);
-        assert_eq!(second, [slots.of_key("/r/a/x").unwrap()]);
+        assert_eq!(second, (vec![slots.of_key("/r/a/x").unwrap()], 1));
         assert_eq!((slots.of_key("/r/b/x"), Arc::strong_count(&a)), (Some(of_b), 1));
-        assert!(slots.become_those_of(&set(&[]), 1).is_empty());
+        assert_eq!(slots.become_those_of(&set(&[]), 1), (vec![], 2));
         assert_eq!((slots.iter_mut().count(), slots.numbers.len()), (0, 0));
     }
 }

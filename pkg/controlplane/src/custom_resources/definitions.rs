@@ -21,9 +21,16 @@ pub(crate) struct Definitions {
     /// The names of those that nobody can read.
     unreadable: BTreeSet<Box<str>>,
     changes: u64,
+    /// What another server has read, with which this one shares bytes.
+    known: Option<Arc<Definitions>>,
 }
 
 impl Definitions {
+    /// None yet. Whose bytes are the very ones that somebody has `known`, is not read again.
+    pub(super) fn beside(known: Arc<Definitions>) -> Self {
+        Definitions { known: Some(known), ..Definitions::default() }
+    }
+
     /// How many changes this view has taken in.
     pub(super) fn changes(&self) -> u64 {
         self.changes
@@ -32,6 +39,13 @@ impl Definitions {
     /// Whether all that are stored are known. While one cannot be read, nobody knows what it defines.
     pub(super) fn is_complete(&self) -> bool {
         self.unreadable.is_empty()
+    }
+
+    /// The definition with a name that was read from these bytes, where they are, if somebody has.
+    fn known(&self, name: &str, bytes: &Bytes) -> Option<Arc<Definition>> {
+        let known = self.known.as_ref()?.by_name.get(name)?;
+        let is_same = (known.bytes.as_ptr(), known.bytes.len()) == (bytes.as_ptr(), bytes.len());
+        is_same.then(|| Arc::clone(known))
     }
 
     /// All that can be read, by name.
@@ -44,12 +58,12 @@ impl View for Definitions {
     fn apply(&mut self, change: &Change) {
         self.changes += 1;
         self.unreadable.remove(change.name());
-        match (change.object(), change.bytes()) {
-            (Some(object), Some(bytes)) => {
-                let definition = Definition::read(object, bytes.clone());
-                self.by_name.insert(change.name().into(), Arc::new(definition));
-            }
-            _ => {
+        let read = |bytes: &Bytes| Some(Arc::new(Definition::read(change.object()?, bytes.clone())));
+        let definition =
+            change.bytes().and_then(|bytes| self.known(change.name(), bytes).or_else(|| read(bytes)));
+        match definition {
+            Some(definition) => _ = self.by_name.insert(change.name().into(), definition),
+            None => {
                 self.by_name.remove(change.name());
                 if !change.is_gone() {
                     self.unreadable.insert(change.name().into());

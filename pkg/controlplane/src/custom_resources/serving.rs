@@ -1,7 +1,7 @@
 //! What is defined becomes what is served.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::api::catalog::{self, CustomResource, Group};
 use ::api::cel_times::CelTimes;
@@ -24,8 +24,37 @@ pub(super) struct Serving {
     figures: Arc<DefinitionFigures>,
     /// The minor number of the release whose expressions rules may use.
     minor: u32,
-    /// By the definition's name.
-    served: BTreeMap<String, Served>,
+    served: SharedKinds,
+    /// What the server's parent served of the same definitions.
+    known: KnownKinds,
+}
+
+/// What is served, by the definition's name. Cloning shares it.
+#[derive(Clone, Default)]
+pub(super) struct SharedKinds(Arc<Mutex<BTreeMap<String, Arc<Served>>>>);
+
+/// What was served at some time, for a server that has the same definitions. Cloning shares it.
+#[derive(Clone, Default)]
+pub(super) struct KnownKinds(Arc<BTreeMap<String, Arc<Served>>>);
+
+impl SharedKinds {
+    /// What is served now.
+    pub(super) fn now(&self) -> KnownKinds {
+        KnownKinds(Arc::new(self.lock().clone()))
+    }
+
+    /// Every change under the lock is complete, so a poisoned lock is still good.
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Served>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownKinds {
+    /// The resource of a definition, if it was made from the same and nobody else converts between its versions.
+    fn of(&self, definition: &Definition) -> Option<&Arc<Served>> {
+        let known = self.0.get(&definition.name)?;
+        (!known.converted && known.made_from.is_of(definition)).then_some(known)
+    }
 }
 
 /// What became of definitions.
@@ -37,10 +66,12 @@ pub(super) struct Outcome {
 }
 
 /// A resource that is served, and what of its definition it was made from.
-struct Served {
+pub(crate) struct Served {
     group: String,
     made_from: MadeFrom,
     resource: CustomResource,
+    /// A webhook converts between its versions, which calls others for the one server that it belongs to.
+    converted: bool,
 }
 
 /// What rows follow from.
@@ -77,6 +108,9 @@ impl MadeFrom {
     }
 }
 
+/// A resource, and who converts between its versions if somebody has to.
+type Made = (Arc<Served>, Option<Arc<dyn Convert>>);
+
 impl Serving {
     /// Nothing yet.
     pub(super) fn new(
@@ -84,8 +118,9 @@ impl Serving {
         webhooks: Common,
         figures: Arc<DefinitionFigures>,
         minor: u32,
+        known: KnownKinds,
     ) -> Self {
-        Serving { kinds, webhooks, figures, minor, served: BTreeMap::new() }
+        Serving { kinds, webhooks, figures, minor, served: SharedKinds::default(), known }
     }
 
     /// Serves what these define, and nothing else.
@@ -93,47 +128,61 @@ impl Serving {
         let mut groups = BTreeSet::new();
         let mut stays = HashSet::new();
         let mut complete = true;
+        let mut new = Vec::new();
+        let shared = self.served.clone();
+        let mut all = shared.lock();
         for definition in definitions.iter().filter(|definition| definition.may_be_served()) {
             stays.insert(definition.name.as_str());
-            let before = self.served.get(&definition.name);
+            let before = all.get(&definition.name);
             if before.is_some_and(|before| before.made_from.is_of(definition)) {
                 continue;
             }
-            let made_from = MadeFrom::of(definition);
-            let rows = rows(definition, &made_from, self.minor, &self.webhooks, &self.kinds.cel_times);
-            let Some((resource, outside)) = rows else {
+            let Some((served, outside)) = self.made(definition) else {
                 complete = false;
                 continue;
             };
-            if !before.is_some_and(|before| before.made_from.reads_as(&made_from)) {
-                self.kinds.install(&resource, outside);
+            if !before.is_some_and(|before| before.made_from.reads_as(&served.made_from)) {
+                new.push((served.resource.clone(), outside));
             }
             let reason = if before.is_some() { Reason::Update } else { Reason::Add };
-            self.figures.changed(&definition.name, &definition.group, reason, versions(&resource));
+            self.figures.changed(&definition.name, &definition.group, reason, versions(&served.resource));
             groups.insert(definition.group.clone());
-            let served = Served { group: definition.group.clone(), made_from, resource };
-            self.served.insert(definition.name.clone(), served);
+            all.insert(definition.name.clone(), served);
         }
-        let gone: Vec<String> =
-            self.served.keys().filter(|name| !stays.contains(name.as_str())).cloned().collect();
-        let gone = gone.into_iter().filter_map(|name| self.served.remove_entry(&name));
-        let gone: Vec<(String, Served)> = gone.collect();
+        let gone: Vec<String> = all.keys().filter(|name| !stays.contains(name.as_str())).cloned().collect();
+        let gone = gone.into_iter().filter_map(|name| all.remove_entry(&name));
+        let gone: Vec<(String, Arc<Served>)> = gone.collect();
         for (name, served) in &gone {
             self.figures.changed(name, &served.group, Reason::Remove, versions(&served.resource));
             groups.insert(served.group.clone());
         }
-        self.publish(&groups);
+        if !new.is_empty() {
+            self.kinds.install(&new);
+        }
+        self.publish(&all, &groups);
         // Who looks for it does not find it any more.
         gone.iter().for_each(|(_, served)| self.kinds.retire(&served.resource));
         Outcome { complete, changed: !groups.is_empty() }
     }
 
-    fn publish(&self, groups: &BTreeSet<String>) {
+    /// The resource of a definition.
+    fn made(&self, definition: &Definition) -> Option<Made> {
+        if let Some(known) = self.known.of(definition) {
+            return Some((Arc::clone(known), None));
+        }
+        let made_from = MadeFrom::of(definition);
+        let rows = rows(definition, &made_from, self.minor, &self.webhooks, &self.kinds.cel_times);
+        let (resource, outside) = rows?;
+        let (group, converted) = (definition.group.clone(), outside.is_some());
+        Some((Arc::new(Served { group, made_from, resource, converted }), outside))
+    }
+
+    fn publish(&self, all: &BTreeMap<String, Arc<Served>>, groups: &BTreeSet<String>) {
         if groups.is_empty() {
             return;
         }
         let mut resources: HashMap<&str, Vec<CustomResource>> = HashMap::new();
-        for served in self.served.values().filter(|served| groups.contains(&served.group)) {
+        for served in all.values().filter(|served| groups.contains(&served.group)) {
             resources.entry(&served.group).or_default().push(served.resource.clone());
         }
         let changed = groups.iter().map(|group| {
@@ -149,19 +198,26 @@ impl Serving {
 
     /// The group versions that are served.
     pub(super) fn versions(&self) -> BTreeSet<(String, String)> {
-        let rows = self.served.values().flat_map(|served| &served.resource.served);
+        let all = self.served.lock();
+        let rows = all.values().flat_map(|served| &served.resource.served);
         rows.map(|row| (row.row().group.to_owned(), row.row().version.to_owned())).collect()
+    }
+
+    /// What is served, as it changes.
+    pub(super) fn shared(&self) -> SharedKinds {
+        self.served.clone()
     }
 
     /// Whether the resource of a definition is served as the definition has it, or is built in.
     pub(super) fn serves(&self, definition: &Definition) -> bool {
-        let served = self.served.get(&definition.name);
+        let all = self.served.lock();
+        let served = all.get(&definition.name);
         definition.is_of_builtin() || served.is_some_and(|served| served.made_from.is_of(definition))
     }
 
     /// The row that the objects of a definition are stored by.
     pub(super) fn stored_row(&self, definition: &Definition) -> Option<Handle> {
-        self.served.get(&definition.name).map(|served| served.resource.stored.clone())
+        self.served.lock().get(&definition.name).map(|served| served.resource.stored.clone())
     }
 }
 

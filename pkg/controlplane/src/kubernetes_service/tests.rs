@@ -38,8 +38,8 @@ impl Server {
         let resources = registry::ingest::resources("/registry", Gates::default(), |_| false);
         let (delegator, _) = Delegator::new(Arc::clone(storage), "/registry", resources, Options::default());
         let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
-        let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(1));
-        let (registry, _, following) = services::with_pools(&config, registry, storage).unwrap();
+        let registry = Registry::new(delegator.clone(), "/registry", clock, entropy, Duration::from_secs(1));
+        let (registry, _, following) = services::with_pools(&config, registry, &delegator).unwrap();
         tokio::spawn(following.run());
         let cidr = Arc::new(DefaultServiceCidr::new(&config.services.cidrs, &registry).unwrap());
         let service = Arc::new(KubernetesService::new(&config, &registry, Arc::clone(storage)).unwrap());

@@ -13,7 +13,7 @@ use server::tls::CertificateFiles;
 use storage::memory::Memory;
 
 use super::*;
-use crate::config::{EndpointReconciler, LeadershipTimes, RuntimeConfig, StorageConfig};
+use crate::config::{EndpointReconciler, LeadershipTimes, MemoryConfig, RuntimeConfig, StorageConfig};
 use crate::test_client::Client;
 use crate::test_cluster::{TestDir, TestServer};
 
@@ -27,7 +27,8 @@ fn configure(
     gates: &[(&str, bool)],
     apis: &[(&str, &str)],
 ) {
-    config.storage = StorageConfig::Memory(Arc::clone(memory));
+    config.storage =
+        StorageConfig::Memory(MemoryConfig { shared: Some(Arc::clone(memory)), ..Default::default() });
     config.host_name = host.to_owned();
     // Servers find each other on this machine, which is nothing for endpoints to say.
     config.advertise_address = IpAddr::V4(Ipv4Addr::LOCALHOST);

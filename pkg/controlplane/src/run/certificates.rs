@@ -18,7 +18,7 @@ use server::tls::self_signed::{Pair, Usage, authority, is_issued_by, issue, not_
 use server::tls::{CertificateFiles, TlsFiles};
 
 use super::{RunError, kubeconfig};
-use crate::config::Config;
+use crate::config::{Config, StorageConfig};
 use crate::loopback::Loopback;
 
 /// A certificate that is valid for less than this is made anew.
@@ -43,7 +43,7 @@ pub(super) struct Credentials {
 /// [`RunError::File`], [`RunError::Tls`].
 pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<Credentials, RunError> {
     let serving = &config.serving;
-    let dir = serving.cert_dir.as_path();
+    let (dir, keeping) = (serving.cert_dir.as_path(), Keeping::of(config));
     let made = CertificateFiles { certificate: dir.join(SERVING.0), key: dir.join(SERVING.1) };
     // Whoever puts a pair there himself wants that one, however long it lasts.
     let found = made.certificate.exists() && made.key.exists();
@@ -51,14 +51,14 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
     let given = serving.certificate.clone().or_else(|| (found && !own_make).then(|| made.clone()));
     let own = given.is_none() || serving.admin_kubeconfig.is_some();
     let authority = match own {
-        true => Some(pair(dir, AUTHORITY, now, || authority(&format!("mainstay-ca@{now}"), now))?),
+        true => Some(pair(dir, AUTHORITY, (now, keeping), || authority(&format!("mainstay-ca@{now}"), now))?),
         false => None,
     };
     let default = match (&given, &authority) {
         (Some(files), _) => files.clone(),
         (None, Some(authority)) => {
             let usage = Usage::Server(names(config));
-            pair(dir, SERVING, now, || issue(authority, "kube-apiserver", &[], &usage, now))?;
+            pair(dir, SERVING, (now, keeping), || issue(authority, "kube-apiserver", &[], &usage, now))?;
             made
         }
         (None, None) => return Err(RunError::Credentials("no serving certificate".to_owned())),
@@ -112,7 +112,7 @@ pub(super) fn write_kubeconfig(
         &encode(&admin.certificate),
         &encode(&admin.key),
     );
-    write_private(path, &text).map_err(|source| RunError::read(path, source))
+    write_private(path, &text, Keeping::of(config)).map_err(|source| RunError::read(path, source))
 }
 
 /// The names and addresses under which clients reach the server, as upstream's certificate has them.
@@ -145,7 +145,7 @@ fn names(config: &Config) -> Vec<String> {
 fn pair(
     dir: &Path,
     (certificate_name, key_name): (&str, &str),
-    now: i64,
+    (now, keeping): (i64, Keeping),
     make: impl FnOnce() -> Result<Pair, server::tls::TlsError>,
 ) -> Result<Pair, RunError> {
     let (certificate_path, key_path) = (dir.join(certificate_name), dir.join(key_name));
@@ -160,20 +160,40 @@ fn pair(
         }
         _ => {
             let pair = make()?;
-            write_private(&key_path, &pair.key).map_err(|source| RunError::read(&key_path, source))?;
-            write(&certificate_path, &pair.certificate, 0o644)
+            write_private(&key_path, &pair.key, keeping)
+                .map_err(|source| RunError::read(&key_path, source))?;
+            write(&certificate_path, &pair.certificate, (0o644, keeping))
                 .map_err(|source| RunError::read(&certificate_path, source))?;
             Ok(pair)
         }
     }
 }
 
-pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    write(path, text, 0o600)
+pub(super) fn write_private(path: &Path, text: &str, keeping: Keeping) -> io::Result<()> {
+    write(path, text, (0o600, keeping))
+}
+
+/// For how long files have to stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// Also after the machine has crashed.
+    Synced,
+    /// As long as the process, as its store does.
+    Process,
+}
+
+impl Keeping {
+    /// What a server's files have to survive.
+    pub(super) fn of(config: &Config) -> Self {
+        match config.storage {
+            StorageConfig::Memory(_) => Keeping::Process,
+            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => Keeping::Synced,
+        }
+    }
 }
 
 /// Writes a file whole or not at all, with these permissions from its first byte.
-fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+fn write(path: &Path, text: &str, (mode, keeping): (u32, Keeping)) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         fs::create_dir_all(dir)?;
     }
@@ -183,7 +203,9 @@ fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let _ = fs::remove_file(&temporary);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
     file.write_all(text.as_bytes())?;
-    file.sync_all()?;
+    if keeping == Keeping::Synced {
+        file.sync_all()?;
+    }
     fs::rename(&temporary, path)
 }
 

@@ -14,7 +14,8 @@ use authentication::service_account::{
 };
 use token_signer::SocketSigner;
 
-use super::{RunError, certificates};
+use super::RunError;
+use super::certificates::{self, Keeping};
 use crate::config::Config;
 use crate::system::SystemClock;
 
@@ -95,7 +96,9 @@ fn of_files(config: &Config) -> Result<ServiceAccountKeys, RunError> {
     let files = &config.service_accounts;
     let signing = match &files.signing_key_file {
         Some(path) => Some(read(path)?),
-        None if files.key_files.is_empty() => Some(own(&config.serving.cert_dir.join(FILE))?),
+        None if files.key_files.is_empty() => {
+            Some(own(&config.serving.cert_dir.join(FILE), Keeping::of(config))?)
+        }
         None => None,
     };
     let mut verifying = PublicKeys::default();
@@ -125,12 +128,13 @@ fn read(path: &Path) -> Result<String, RunError> {
 }
 
 /// The key of this server's own making, made when it is first asked for.
-fn own(path: &Path) -> Result<String, RunError> {
+fn own(path: &Path, keeping: Keeping) -> Result<String, RunError> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let text =
                 SigningKey::generate_pem().map_err(|error| RunError::Credentials(error.to_string()))?;
-            certificates::write_private(path, &text).map_err(|source| RunError::read(path, source))?;
+            certificates::write_private(path, &text, keeping)
+                .map_err(|source| RunError::read(path, source))?;
             Ok(text)
         }
         found => found.map_err(|source| RunError::read(path, source)),

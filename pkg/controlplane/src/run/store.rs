@@ -8,9 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use client::{Address, Dialer};
+use server::TakeSnapshot;
 use server::metrics::Collector;
+use storage::memory::Memory;
+use storage::mvcc::Image;
 use storage::{Routed, Storage};
-use storage_embedded::Embedded;
+use storage_embedded::{Embedded, snapshot};
 use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -19,11 +22,14 @@ pub(super) use self::size::Size;
 pub(super) use self::timed::StoreTimes;
 use self::timed::Timed;
 use super::RunError;
-use crate::config::{EtcdConfig, StorageConfig};
+use crate::config::{Config, EtcdConfig, MemoryConfig, StorageConfig};
 use crate::console::StoreLooks;
 
 /// How long a connection to etcd may take where a proxy is on the way, which makes a second one.
 const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Tells what a store holds now.
+pub(crate) type TakeImage = Arc<dyn Fn() -> Image + Send + Sync>;
 
 /// An open store, and what has to be done to it in the end.
 pub(super) struct Store {
@@ -37,6 +43,8 @@ pub(super) struct Store {
     pub(super) times: Arc<StoreTimes>,
     /// What is counted of leases of etcd.
     pub(super) leases: Arc<LeaseFigures>,
+    /// What is in it, where the whole store is in this process.
+    pub(super) image: Option<TakeImage>,
     embedded: Option<Arc<Embedded>>,
     /// What goes on as long as it is open.
     background: JoinSet<()>,
@@ -54,13 +62,24 @@ impl Store {
         dialer: Option<Dialer>,
     ) -> Result<Self, RunError> {
         match config {
-            StorageConfig::Memory(memory) => Ok(Store::of(Arc::clone(memory) as _, Size::Unknown, None)),
-            StorageConfig::Embedded { dir, compaction_interval } => {
+            StorageConfig::Memory(MemoryConfig { shared: Some(memory), .. }) => {
+                Ok(Store::of(Arc::clone(memory) as _, Size::Unknown))
+            }
+            StorageConfig::Memory(config) => {
+                let image = config.from.as_deref().map(snapshot::read).transpose()?.unwrap_or_default();
+                Ok(Store::in_memory(&image, config.compaction_interval))
+            }
+            StorageConfig::Embedded { dir, compaction_interval, from } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
                 let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
                 options.compaction_interval = *compaction_interval;
+                options.begin = from.as_deref().map(snapshot::read).transpose()?;
                 let embedded = Embedded::open(dir, options)?;
-                Ok(Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()), Some(embedded)))
+                let held = Arc::clone(&embedded);
+                let mut store = Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()));
+                store.embedded = Some(embedded);
+                store.image = Some(Arc::new(move || held.image()));
+                Ok(store)
             }
             StorageConfig::Etcd(config) => Store::etcd(config, traced, dialer.as_ref()).await,
         }
@@ -77,7 +96,49 @@ impl Store {
         StoreLooks { name, times, waiting: Arc::new(move || waiting.waiting()) }
     }
 
-    fn of(storage: Arc<dyn Storage>, size: Size, embedded: Option<Arc<Embedded>>) -> Self {
+    /// A store of a fork: what its parent held.
+    pub(super) fn fork(image: &Image, config: &StorageConfig) -> Self {
+        match config {
+            StorageConfig::Memory(config) => Store::in_memory(image, config.compaction_interval),
+            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => Store::in_memory(image, None),
+        }
+    }
+
+    /// What takes snapshots of it, where it is in this process.
+    pub(super) fn snapshots(&self) -> Option<TakeSnapshot> {
+        let image = self.image.clone()?;
+        Some(Arc::new(move || {
+            let pieces = snapshot::pieces(&image()).map_err(|error| error.to_string())?;
+            Ok(Box::new(pieces) as server::Pieces)
+        }))
+    }
+
+    /// Writes a snapshot to the file that is configured, if one is.
+    pub(super) async fn write_snapshot(&self, config: &Config) {
+        let (Some(path), Some(image)) = (config.snapshot_file.clone(), self.image.clone()) else { return };
+        let written = tokio::task::spawn_blocking(move || {
+            snapshot::write(&image(), &path)
+                .map(|()| tracing::info!(path = %path.display(), "wrote a snapshot"))
+        });
+        match written.await.map_err(|error| error.to_string()).map(|done| done.map_err(|e| e.to_string())) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) | Err(error) => tracing::error!(error, "no snapshot was written"),
+        }
+    }
+
+    /// A store in memory that begins with an image.
+    pub(super) fn in_memory(image: &Image, compaction_interval: Option<Duration>) -> Self {
+        let memory = Arc::new(Memory::of(image));
+        memory.start_expiring();
+        let mut store = Store::of(Arc::clone(&memory) as _, Size::Unknown);
+        if let Some(every) = compaction_interval {
+            store.background.spawn(forget(Arc::clone(&memory), every));
+        }
+        store.image = Some(Arc::new(move || memory.image()));
+        store
+    }
+
+    fn of(storage: Arc<dyn Storage>, size: Size) -> Self {
         let (clusters, size) = (vec![Arc::clone(&storage)], Arc::new(size));
         Store {
             storage,
@@ -85,7 +146,8 @@ impl Store {
             size,
             times: Arc::default(),
             leases: Arc::default(),
-            embedded,
+            image: None,
+            embedded: None,
             background: JoinSet::new(),
         }
     }
@@ -128,7 +190,7 @@ impl Store {
             background.spawn(size::ask(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
         }
         let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
-        Ok(Store { storage, clusters, size, times, leases, embedded: None, background })
+        Ok(Store { storage, clusters, size, times, leases, image: None, embedded: None, background })
     }
 
     /// Ends what runs in the background and makes sure that everything is on disk.
@@ -181,6 +243,19 @@ fn way(dialer: &Dialer) -> impl Fn(String, u16) -> Dialing + Send + Sync + use<>
             let stream = dialer.dial(&Address { host, port }).await.map_err(io::Error::other)?;
             Ok(Box::new(stream) as Box<dyn storage_etcd3::Io>)
         })
+    }
+}
+
+/// Forgets history as the embedded store does: between one and two intervals of it remain.
+async fn forget(memory: Arc<Memory>, every: Duration) {
+    let mut before = None;
+    loop {
+        tokio::time::sleep(every).await;
+        // Both are its own revisions, and it answers always.
+        if let Some(revision) = before {
+            let _ = memory.compact(revision).await;
+        }
+        before = memory.current_revision().await.ok();
     }
 }
 

@@ -104,7 +104,8 @@ async fn reads_are_answered_by_the_watch_cache_unless_it_is_off() {
 /// Returns the text of its authority's certificate.
 async fn first_contact(dir: &std::path::Path) -> String {
     let mut config = Config::for_tests(dir.join("pki"));
-    config.storage = StorageConfig::Embedded { dir: dir.join("store"), compaction_interval: None };
+    config.storage =
+        StorageConfig::Embedded { dir: dir.join("store"), compaction_interval: None, from: None };
     let kubeconfig = dir.join("admin.kubeconfig");
     config.serving.admin_kubeconfig = Some(kubeconfig.clone());
     let mut running = start(config, system_env()).await.unwrap();

@@ -97,3 +97,65 @@ async fn dropping_the_store_ends_its_watches_without_an_error() {
     drop(store);
     assert!(watch.next().await.is_none());
 }
+
+/// Forks of one store: each sees what was there, and nobody what another one writes.
+#[tokio::test]
+async fn stores_of_one_image_begin_alike_and_go_their_own_ways() {
+    let parent = Memory::new();
+    let mut revision = 0;
+    for name in ["/a", "/b", "/gone"] {
+        let Written::Done(done) = parent.put(name, Bytes::from_static(b"1"), 0, None).await.unwrap() else {
+            panic!("stale")
+        };
+        revision = done;
+    }
+    let Written::Done(revision) = parent.delete("/gone", revision).await.unwrap() else { panic!("stale") };
+    let image = parent.image();
+    assert_eq!(image.revision(), revision);
+    let forks = [Memory::of(&image), Memory::of(&image)];
+    for (number, fork) in forks.iter().enumerate() {
+        let list = fork.list("/", Default::default()).await.unwrap();
+        let keys: Vec<_> = list.kvs.iter().map(|kv| (&*kv.key, kv.mod_revision)).collect();
+        assert_eq!((keys, list.count, list.revision), (vec![("/a", 2), ("/b", 3)], 2, revision));
+        let here = parent.get("/a").await.unwrap().kv.unwrap().value;
+        assert_eq!(list.kvs[0].value.as_ptr(), here.as_ptr(), "the bytes are shared");
+        let before =
+            fork.list("/", crate::ListOptions { revision: revision - 1, ..Default::default() }).await;
+        assert!(matches!(before, Err(Error::Compacted { oldest }) if oldest == revision));
+        // The change that made the revision is still told, and what follows is the fork's own.
+        let options = WatchOptions { start: revision, ..WatchOptions::default() };
+        let mut watch = fork.watch("/", options).await.unwrap();
+        let own = Bytes::from(number.to_string());
+        assert_eq!(fork.put("/a", own.clone(), 2, None).await.unwrap(), Written::Done(revision + 1));
+        for expected in [("/gone", revision), ("/a", revision + 1)] {
+            let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
+            assert_eq!((&*event.kv.key, event.kv.mod_revision), expected);
+        }
+        assert_eq!(fork.get("/a").await.unwrap().kv.unwrap().value, own);
+        fork.compact(revision + 1).await.unwrap();
+        assert_eq!(fork.count("/").await.unwrap(), 2);
+    }
+    assert_eq!(parent.get("/a").await.unwrap().kv.unwrap().mod_revision, 2);
+    assert_eq!(parent.current_revision().await.unwrap(), revision);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_expires_has_as_long_left_in_a_fork() {
+    let parent = Memory::new();
+    let ttl = std::time::Duration::from_secs(100);
+    parent.put("/a", Bytes::new(), 0, Some(ttl)).await.unwrap();
+    tokio::time::sleep(ttl / 2).await;
+    let fork = Memory::of(&parent.image());
+    fork.start_expiring();
+    tokio::time::sleep(ttl * 4 / 10).await;
+    assert!(fork.get("/a").await.unwrap().kv.is_some());
+    tokio::time::sleep(ttl / 5).await;
+    assert!(fork.get("/a").await.unwrap().kv.is_none());
+}
+
+mod a_fork_keeps_the_contract {
+    crate::conformance_suite!(
+        crate::conformance::Fixture::new(crate::memory::Memory::of(&crate::mvcc::Image::default())),
+        start_paused = true
+    );
+}

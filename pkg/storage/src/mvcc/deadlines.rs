@@ -28,6 +28,11 @@ impl Deadlines {
         }
     }
 
+    /// All deadlines, the earliest first.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = &(Millis, Arc<str>)> {
+        self.by_time.iter()
+    }
+
     /// The earliest deadline.
     pub fn next(&self) -> Option<Millis> {
         self.by_time.first().map(|(at, _)| *at)

@@ -177,9 +177,9 @@ fn a_trimmed_log_stays_under_its_bound_and_says_where_it_begins() {
     let LogRead::Trimmed { until } = mvcc.changes(2).unwrap() else { panic!("wanted Trimmed") };
     let LogRead::Changes(changes) = mvcc.changes(until).unwrap() else { panic!("wanted Changes") };
     assert_eq!(changes.len() as Revision, mvcc.revision() + 1 - until);
-    let held = mvcc.keys["a"].at(until - 1).unwrap().value.live().is_some();
+    let held = mvcc.keys.get("a").unwrap().versions.at(until - 1).unwrap().value.live().is_some();
     assert!(held, "the log still shows it as the previous value of its first change");
-    assert!(mvcc.keys["a"].at(until - 2).unwrap().value.live().is_none());
+    assert!(mvcc.keys.get("a").unwrap().versions.at(until - 2).unwrap().value.live().is_none());
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! The versions of one key, from the oldest that is still readable to the newest.
 
+use std::cmp::Ordering;
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::Revision;
+use crate::tree::Keyed;
 
 /// What a version holds.
 #[derive(Debug, Clone)]
@@ -30,9 +34,34 @@ pub(super) struct Version {
     pub(super) value: VersionValue,
 }
 
+/// A key of the store with its versions.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key: Arc<str>,
+    pub(super) versions: Versions,
+}
+
+impl Entry {
+    pub(super) fn new(key: Arc<str>, newest: Version) -> Self {
+        Entry { key, versions: Versions::new(newest) }
+    }
+}
+
+impl Keyed for Entry {
+    type Key<'a> = &'a str;
+
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn compare(&self, key: &&str) -> Ordering {
+        (*self.key).cmp(key)
+    }
+}
+
 /// At least one version. Most keys have one, so the others stand apart and cost nothing when there
 /// are none.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Versions {
     newest: Version,
     /// Oldest first.
@@ -82,6 +111,12 @@ impl Versions {
         if let Some(version) = self.older.last_mut() {
             give_up(version);
         }
+    }
+
+    /// Whether [`forget_before`](Self::forget_before) would drop anything. It may say so in vain.
+    pub(super) fn may_forget(&self, oldest: Revision) -> bool {
+        let ends = self.newest.revision < oldest && matches!(self.newest.value, VersionValue::Deleted);
+        ends || !self.older.is_empty()
     }
 
     /// Drops the versions that no read at `oldest` or later can see and adds their revisions to

@@ -33,7 +33,7 @@ async fn started_with(resources: &str, embedded: bool, change: impl FnOnce(&mut 
         config.encryption = Some(EncryptionConfig { file: file.clone(), automatic_reload: true });
         if embedded {
             let dir = dir.path().join("store");
-            config.storage = StorageConfig::Embedded { dir, compaction_interval: None };
+            config.storage = StorageConfig::Embedded { dir, compaction_interval: None, from: None };
         }
         change(config);
     });

@@ -1,4 +1,4 @@
-//! The snapshot structure of the watch cache: an ordered set with O(1) snapshots.
+//! The snapshot structure of stores and caches: an ordered set with O(1) snapshots.
 //!
 //! [`Tree`] is a persistent B+tree. Elements sit in leaves, in key order; a clone shares every node
 //! with its original, and a change copies only the nodes on its path that are still shared. So a
@@ -36,7 +36,7 @@ pub use range::{Cursor, Range};
 /// from `(term, start)` to `(term, end)`:
 ///
 /// ```
-/// # use cacher::tree::{Keyed, Tree};
+/// # use storage::tree::{Keyed, Tree};
 /// # use std::{cmp::Ordering, ops::Bound, sync::Arc};
 /// struct Pod { key: String, node: String }
 ///

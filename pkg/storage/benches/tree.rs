@@ -1,4 +1,4 @@
-//! What the snapshot tree costs beside a `BTreeMap`, which has no snapshots: `cargo bench -p cacher`.
+//! What the snapshot tree costs beside a `BTreeMap`, which has no snapshots: `cargo bench -p storage`.
 //!
 //! Keys look like those of pods; both hold the same `Arc`ed elements and compare the keys in them,
 //! so that a key's cache miss is paid by both.
@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use cacher::tree::{Keyed, Tree};
 use divan::Bencher;
+use storage::tree::{Keyed, Tree};
 
 const ELEMENTS: usize = 50_000;
 const CHANGES: usize = 4_096;

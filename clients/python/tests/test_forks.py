@@ -1,0 +1,56 @@
+import base64
+import json
+import ssl
+import urllib.error
+import urllib.request
+
+import pytest
+
+from mainstay_testserver import Fork, TestServerError
+
+
+def call(fork, tmp_path, method, path, body=None):
+    """Code and object of an answer, as the administrator whom the kubeconfig is for."""
+    config = json.loads(fork.kubeconfig)
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    pair = tmp_path / "pair.pem"
+    pair.write_bytes(b"".join(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
+    trust = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    context = ssl.create_default_context(cadata=trust)
+    context.load_cert_chain(pair)
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(fork.server + path, data=data, headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(request, context=context) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@pytest.mark.parametrize("round", [1, 2])
+def test_each_test_has_a_control_plane_of_its_own(control_plane, tmp_path, round):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}
+    assert call(control_plane, tmp_path, "POST", MAPS, body)[0] == 201
+    with open(control_plane.kubeconfig_path) as file:
+        assert file.read() == control_plane.kubeconfig
+
+
+def test_a_fork_that_is_closed_is_gone(tmp_path):
+    with Fork() as fork:
+        assert call(fork, tmp_path, "GET", MAPS)[0] == 200
+    for _ in range(1000):
+        try:
+            call(fork, tmp_path, "GET", MAPS)
+        except OSError:
+            return
+    pytest.fail("it still answers")
+
+
+def test_without_a_test_server_there_is_an_error_in_words(monkeypatch):
+    monkeypatch.delenv("MAINSTAY_TESTSERVER", raising=False)
+    with pytest.raises(TestServerError, match="MAINSTAY_TESTSERVER is not set"):
+        Fork()

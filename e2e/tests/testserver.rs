@@ -1,0 +1,163 @@
+//! Control planes per test: the binary's `testserver`, snapshots of a store, and the clients in `clients/`, each with
+//! its ecosystem's own tool.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use e2e::kubectl::Kubectl;
+use e2e::process::{self, Lines};
+use e2e::{Server, tools};
+use tempfile::TempDir;
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// A client fetches and compiles what it depends on.
+const CLIENT_LIMIT: Duration = Duration::from_secs(900);
+/// What it prints when it hands out forks.
+const READY: &str = "export MAINSTAY_TESTSERVER=";
+
+/// A test server; killed when it is dropped.
+struct TestServer {
+    dir: TempDir,
+    process: Lines,
+    address: String,
+}
+
+impl TestServer {
+    fn start(flags: &[&str]) -> Self {
+        let dir = TempDir::new().unwrap();
+        let mut command = Command::new(tools::apiserver());
+        let listen = format!("--listen=unix:{}", dir.path().join("socket").display());
+        let log = std::fs::File::create(dir.path().join("log")).unwrap();
+        command.arg("testserver").arg(listen).args(flags).env("TMPDIR", dir.path()).stderr(log);
+        let process = Lines::start(&mut command);
+        let ready = process.find(START_LIMIT, |line| line.starts_with(READY));
+        let ready = ready.expect("the test server does not become ready");
+        TestServer { address: ready.trim_start_matches(READY).to_owned(), dir, process }
+    }
+
+    /// Asks for something; the connection, and the kubeconfig.
+    fn ask(&self, word: &str) -> (BufReader<UnixStream>, serde_json::Value) {
+        let mut stream = UnixStream::connect(self.address.strip_prefix("unix:").unwrap()).unwrap();
+        stream.write_all(format!("{word}\n").as_bytes()).unwrap();
+        let (mut stream, mut line) = (BufReader::new(stream), String::new());
+        stream.read_line(&mut line).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let kubeconfig = answer["kubeconfig"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        (stream, serde_json::from_str(kubeconfig).unwrap())
+    }
+
+    /// kubectl for whom a kubeconfig is for.
+    fn kubectl(&self, kubeconfig: &serde_json::Value, name: &str) -> Kubectl {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, kubeconfig.to_string()).unwrap();
+        Kubectl::new(&path, self.dir.path())
+    }
+}
+
+#[test]
+fn a_fork_has_what_its_parent_has_and_ends_with_its_connection() {
+    let mut server = TestServer::start(&[]);
+    let parent = server.kubectl(&server.ask("parent").1, "parent");
+    parent.ok("create configmap seed --from-literal=a=b");
+    let (connection, kubeconfig) = server.ask("fork");
+    let fork = server.kubectl(&kubeconfig, "fork");
+    assert_eq!(fork.ok("get configmap seed -o jsonpath={.data.a}"), "b");
+    fork.ok("create configmap own");
+    assert!(parent.fails("get configmap own").contains("NotFound"));
+    let url = kubeconfig["clusters"][0]["cluster"]["server"].as_str().unwrap();
+    let address = url.strip_prefix("https://").unwrap();
+    drop(connection);
+    let gone = (0..3_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        TcpStream::connect(address).is_err()
+    });
+    assert!(gone, "the fork is still there");
+    process::signal(server.process.child().id(), "TERM");
+    assert!(server.process.ended(START_LIMIT).is_some_and(|status| status.success()));
+    // The socket, the certificates and the kubeconfig are gone with it.
+    let left: Vec<_> =
+        std::fs::read_dir(server.dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    let own = |name: &str| name.starts_with("mainstay-") || name == "socket";
+    assert!(!left.iter().any(|name| own(&name.to_string_lossy())), "{left:?}");
+}
+
+#[test]
+fn a_server_begins_with_the_snapshot_of_another_one() {
+    let dir = TempDir::new().unwrap();
+    let seed = dir.path().join("seed");
+    let flags = ["--authorization-mode=RBAC", "--embedded-snapshot", seed.to_str().unwrap()];
+    let mut first = Server::start_flagged(&flags);
+    first.kubectl().ok("create configmap seed --from-literal=a=b");
+    // As an endpoint it is for those alone who may get it.
+    let page = first.kubectl().ok("get --raw /debug/snapshot").len();
+    assert!(page > 1_000, "{page}");
+    let refused = first.kubectl().fails("get --raw /debug/snapshot --as=nobody");
+    assert!(refused.contains("forbidden"), "{refused}");
+    assert!(first.terminate(START_LIMIT).success());
+    let second = Server::start_flagged(&["--embedded-from", seed.to_str().unwrap()]);
+    assert_eq!(second.kubectl().ok("get configmap seed -o jsonpath={.data.a}"), "b");
+    second.kubectl().ok("create configmap other");
+    let forks = TestServer::start(&["--embedded-from", seed.to_str().unwrap()]);
+    let (_connection, kubeconfig) = forks.ask("fork");
+    assert_eq!(forks.kubectl(&kubeconfig, "fork").ok("get configmap seed -o jsonpath={.data.a}"), "b");
+}
+
+#[test]
+fn a_server_says_what_is_wrong_with_a_snapshot() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("cut");
+    std::fs::write(&path, b"MAINSTAY\x01\0\0\0").unwrap();
+    let mut command = Command::new(tools::apiserver());
+    command.args(["--embedded-in-memory", "--secure-port=1", "--embedded-from"]).arg(&path);
+    let done = process::run(&mut command, "", START_LIMIT);
+    assert!(!done.status.success());
+    let expected = "cut: the snapshot is cut off";
+    assert!(done.stderr.contains(expected), "{}", done.stderr);
+}
+
+fn client(name: &str) -> PathBuf {
+    tools::root().join("clients").join(name)
+}
+
+fn passes(server: &TestServer, command: &mut Command, dir: &Path) {
+    let done =
+        process::run(command.env("MAINSTAY_TESTSERVER", &server.address).current_dir(dir), "", CLIENT_LIMIT);
+    assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
+}
+
+#[test]
+fn tests_in_go_have_control_planes_of_their_own() {
+    let server = TestServer::start(&[]);
+    let mut command = Command::new(tools::program("go"));
+    passes(&server, command.args(["test", "-count=1", "-mod=mod", "./..."]), &client("go"));
+}
+
+#[test]
+fn tests_in_python_have_control_planes_of_their_own() {
+    let server = TestServer::start(&[]);
+    let mut command = Command::new(tools::program("python3"));
+    command.args([
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "mainstay_testserver.plugin",
+        "-p",
+        "no:cacheprovider",
+        "tests",
+    ]);
+    passes(&server, command.env("PYTHONPATH", "src").env("PYTHONDONTWRITEBYTECODE", "1"), &client("python"));
+}
+
+#[test]
+fn tests_in_rust_have_control_planes_of_their_own() {
+    let server = TestServer::start(&[]);
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let target = tools::target().join("e2e/client-rust");
+    passes(&server, command.args(["test", "--quiet"]).env("CARGO_TARGET_DIR", target), &client("rust"));
+}

@@ -1,0 +1,96 @@
+//! Claims about caches that begin with the states of another store's.
+
+use super::*;
+use crate::Element;
+
+/// Where the keys of the resource are that comes later.
+const LATE: &str = "/r/example.com/late/";
+const LATEST: Freshness = Freshness::Consistent;
+
+/// A store with caches, whose lists and watches are counted, that began with what another one had.
+struct Fork {
+    store: Arc<Faulty<Memory>>,
+    delegator: Delegator,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Fork {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// A fork of a store, in which `change` is done before its caches begin.
+async fn fork(parent: &Memory, of: &Delegator, change: impl AsyncFnOnce(&dyn Storage)) -> Fork {
+    let image = parent.image();
+    let seed = of.seed(image.revision()).await.unwrap();
+    let store = Arc::new(Faulty::new(Arc::new(Memory::of(&image)), Plan::script([])));
+    change(&*store).await;
+    let configs = vec![config(PREFIX), config("/r/group/q/"), config("/r/s/")];
+    let (delegator, driver) = Delegator::new(store.clone(), ROOT, configs, Options::default());
+    let driver = tokio::spawn(driver.seeded(Arc::new(seed)).run());
+    delegator.ready().await;
+    Fork { store, delegator, driver }
+}
+
+async fn parent() -> (Arc<Memory>, Driven) {
+    let store = Arc::new(Memory::new());
+    for name in ["a", "b"] {
+        set(&*store, name, Some("yes")).await;
+    }
+    put(&*store, &format!("{LATE}x"), Some("yes")).await;
+    let driven = Driven::ready(store.clone()).await;
+    assert!(driven.delegator.install(config(LATE)).ready().await);
+    (store, driven)
+}
+
+async fn keys(delegator: &Delegator, prefix: &str) -> Vec<Arc<Element>> {
+    let scope = Scope { prefix: prefix.to_owned(), exact: false };
+    let page = Reader::new(delegator, prefix).list(&ListQuery { scope, ..all(LATEST) }).await.unwrap();
+    page.items.iter().collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_lists_nothing_and_shares_what_neither_changes() {
+    let (store, parent) = parent().await;
+    let fork = fork(&store, &parent.delegator, async |_: &dyn Storage| ()).await;
+    assert!(fork.delegator.install(config(LATE)).ready().await);
+    for prefix in [PREFIX, LATE] {
+        let (here, there) = (keys(&fork.delegator, prefix).await, keys(&parent.delegator, prefix).await);
+        assert!(!here.is_empty() && here.len() == there.len());
+        assert!(here.iter().zip(&there).all(|(here, there)| Arc::ptr_eq(here, there)), "{prefix}");
+    }
+    assert_eq!(fork.store.calls(Operation::List), 0);
+    set(&*fork.store, "a", None).await;
+    put(&*fork.store, &format!("{LATE}y"), Some("yes")).await;
+    assert_eq!(names(&Reader::new(&fork.delegator, PREFIX).list(&all(LATEST)).await.unwrap()), ["b"]);
+    assert_eq!(keys(&fork.delegator, LATE).await.len(), 2);
+    assert_eq!(parent.reader().list(&all(LATEST)).await.unwrap().items.iter().count(), 2);
+    assert_eq!(fork.delegator.differences().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_fork_wrote_before_its_caches_began_is_in_them() {
+    let (store, parent) = parent().await;
+    let fork = fork(&store, &parent.delegator, async |store: &dyn Storage| {
+        set(store, "c", Some("yes")).await;
+        put(store, &format!("{LATE}y"), Some("yes")).await;
+    });
+    let fork = fork.await;
+    assert_eq!(
+        names(&Reader::new(&fork.delegator, PREFIX).list(&all(LATEST)).await.unwrap()),
+        ["a", "b", "c"]
+    );
+    assert!(fork.delegator.install(config(LATE)).ready().await);
+    assert_eq!(keys(&fork.delegator, LATE).await.len(), 2);
+    assert_eq!(fork.delegator.differences().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_no_seed_for_a_revision_that_is_past() {
+    let (store, parent) = parent().await;
+    let revision = store.image().revision();
+    let later = set(&*store, "c", Some("yes")).await;
+    assert!(parent.delegator.seed(later).await.is_some());
+    assert!(parent.delegator.seed(revision).await.is_none());
+}

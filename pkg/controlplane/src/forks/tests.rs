@@ -1,0 +1,300 @@
+//! Claims about forks: whole servers that begin alike and know nothing of each other.
+
+use std::path::Path;
+
+use jsontree::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::test_client::Client;
+use crate::test_cluster::TestDir;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const TOKEN: &str = "admin-token";
+
+fn config(dir: &Path) -> Config {
+    let tokens = dir.join("tokens.csv");
+    std::fs::write(&tokens, format!("{TOKEN},admin,1,\"system:masters\"\n")).unwrap();
+    let mut config = Config::for_tests(dir.to_owned());
+    config.authentication.token_file = Some(tokens);
+    config
+}
+
+/// An administrator of the parent.
+fn of_parent(parent: &Parent) -> Client {
+    let running = parent.running.lock().unwrap();
+    Client::at(running.address, &running.trust, TOKEN)
+}
+
+/// An administrator of a fork, who trusts whom the parent's trusts.
+fn of_fork(parent: &Parent, fork: &Fork) -> Client {
+    Client::at(fork.running.address, &parent.running.lock().unwrap().trust, TOKEN)
+}
+
+fn definition() -> Value {
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}}});
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let names =
+        json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
+    let spec = json!({"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"}, "spec": spec})
+}
+
+fn object(api_version: &str, kind: &str, name: &str) -> Value {
+    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}})
+}
+
+async fn names(client: &Client, path: &str) -> Vec<String> {
+    let list = client.get(path).await;
+    let items = list["items"].as_array().unwrap();
+    items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A parent with a definition, an object of it, and a config map.
+async fn parent(dir: &Path, forks_max: usize) -> Parent {
+    let parent = Parent::start(config(dir), forks_max).await.unwrap();
+    let admin = of_parent(&parent);
+    admin.make(DEFINITIONS, definition()).await;
+    admin.until_page_has("/apis/example.com/v1", "widgets").await;
+    let mut widget = object("example.com/v1", "Widget", "seed");
+    widget["spec"] = json!({});
+    admin.make(WIDGETS, widget).await;
+    admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "seed")).await;
+    parent
+}
+
+#[tokio::test]
+async fn forks_begin_alike_and_know_nothing_of_each_other() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let forks = [parent.fork().await.unwrap(), parent.fork().await.unwrap()];
+    for (number, fork) in forks.iter().enumerate() {
+        let admin = of_fork(&parent, fork);
+        // It is ready, and everything is served.
+        assert_eq!(names(&admin, WIDGETS).await, ["seed"]);
+        assert_eq!(names(&admin, CONFIG_MAPS).await, ["seed"]);
+        let own = format!("own-{number}");
+        admin.make(WIDGETS, object("example.com/v1", "Widget", &own)).await;
+        admin.make(CONFIG_MAPS, object("v1", "ConfigMap", &own)).await;
+        assert_eq!(names(&admin, WIDGETS).await, [own.as_str(), "seed"]);
+        assert_eq!(names(&admin, CONFIG_MAPS).await, [own.as_str(), "seed"]);
+        assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
+    }
+    assert_eq!(names(&of_parent(&parent), WIDGETS).await, ["seed"]);
+    let template = parent.template().await;
+    assert!(template.seed.is_some(), "nobody writes to the parent");
+    for fork in forks {
+        let address = fork.running.address;
+        fork.end().await;
+        assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    }
+    parent.stop().await;
+}
+
+#[tokio::test]
+async fn a_definition_that_a_fork_changes_is_served_as_it_is_there() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let fork = parent.fork().await.unwrap();
+    let admin = of_fork(&parent, &fork);
+    assert_eq!(admin.text("DELETE", &format!("{DEFINITIONS}/widgets.example.com")).await.0, 200);
+    admin.until_page_has(WIDGETS, "404 page not found").await;
+    admin.make(DEFINITIONS, definition()).await;
+    admin.until_page_has("/apis/example.com/v1", "widgets").await;
+    assert_eq!(names(&admin, WIDGETS).await, Vec::<String>::new());
+    assert_eq!(names(&of_parent(&parent), WIDGETS).await, ["seed"]);
+    fork.end().await;
+    parent.stop().await;
+}
+
+/// The names of the objects in the first event or events of a watch.
+fn seen(piece: &str) -> Vec<String> {
+    let events = piece.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events.map(|event| event["object"]["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_watch_in_one_sees_nothing_of_another_one() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let forks = [parent.fork().await.unwrap(), parent.fork().await.unwrap()];
+    let admins = [of_fork(&parent, &forks[0]), of_fork(&parent, &forks[1]), of_parent(&parent)];
+    for (path, of) in [(WIDGETS, ("example.com/v1", "Widget")), (CONFIG_MAPS, ("v1", "ConfigMap"))] {
+        let mut watches = Vec::new();
+        for admin in &admins {
+            let (_, revision) = names_and_revision(admin, path).await;
+            let path = format!("{path}?watch=1&resourceVersion={revision}");
+            watches.push(async move { admin.first_piece("GET", &path, "").await });
+        }
+        // All of them are written to, the first one first; each watch gives its own object, and gives it first.
+        let writes = async {
+            for (number, admin) in admins.iter().enumerate() {
+                admin.make(path, object(of.0, of.1, &format!("own-{number}"))).await;
+            }
+        };
+        let (first, ()) = futures::join!(futures::future::join_all(watches), writes);
+        for (number, piece) in first.iter().enumerate() {
+            assert_eq!(seen(piece), [format!("own-{number}")], "{path}");
+        }
+    }
+    for fork in forks {
+        fork.end().await;
+    }
+    parent.stop().await;
+}
+
+async fn names_and_revision(client: &Client, path: &str) -> (Vec<String>, i64) {
+    let revision = client.get(path).await["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    (names(client, path).await, revision)
+}
+
+#[tokio::test]
+async fn the_history_of_a_fork_begins_where_it_was_forked() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let (_, at_first) = names_and_revision(&of_parent(&parent), CONFIG_MAPS).await;
+    of_parent(&parent).make(CONFIG_MAPS, object("v1", "ConfigMap", "second")).await;
+    let fork = parent.fork().await.unwrap();
+    let admin = of_fork(&parent, &fork);
+    let (then, forked) = names_and_revision(&admin, CONFIG_MAPS).await;
+    assert!(forked > at_first);
+    // What was before is known to the parent alone.
+    let exact =
+        |revision: i64| format!("{CONFIG_MAPS}?resourceVersion={revision}&resourceVersionMatch=Exact");
+    assert_eq!(names(&of_parent(&parent), &exact(at_first)).await, ["seed"]);
+    let (code, status) = admin.send("GET", &exact(at_first), Value::Null).await;
+    assert_eq!((code, &status["reason"]), (410, &json!("Expired")));
+    // What comes then is the fork's own, under revisions that go on from there.
+    admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "third")).await;
+    let (now, later) = names_and_revision(&admin, CONFIG_MAPS).await;
+    assert!(later > forked);
+    assert_eq!(now, ["second", "seed", "third"]);
+    assert_eq!(names(&admin, &exact(forked)).await, then);
+    fork.end().await;
+    parent.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_of_a_fork_is_left_when_it_has_ended() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let runtime = tokio::runtime::Handle::current().metrics();
+    let rest = async |parent: &Parent| {
+        let fork = parent.fork().await.unwrap();
+        let admin = of_fork(parent, &fork);
+        admin.make(CONFIG_MAPS, object("v1", "ConfigMap", "own")).await;
+        // A watch that nobody reads does not keep it.
+        let _watch = admin.answer("GET", &format!("{CONFIG_MAPS}?watch=1")).await;
+        let (address, store) = (fork.running.address, Arc::downgrade(fork.running.storage()));
+        fork.end().await;
+        assert!(tokio::net::TcpStream::connect(address).await.is_err(), "its port is free");
+        store
+    };
+    rest(&parent).await;
+    let template = parent.template().await;
+    let (tasks, shares) = (runtime.num_alive_tasks(), Arc::strong_count(&template));
+    let mut stores = Vec::new();
+    for _ in 0..3 {
+        stores.push(rest(&parent).await);
+    }
+    let gone = async {
+        while stores.iter().any(|store| store.strong_count() > 0)
+            || runtime.num_alive_tasks() > tasks
+            || Arc::strong_count(&template) > shares
+        {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let ended = timeout(END_MAX, gone).await;
+    let left: Vec<_> = stores.iter().map(std::sync::Weak::strong_count).collect();
+    assert!(ended.is_ok(), "{left:?} stores, {} tasks of {tasks}", runtime.num_alive_tasks());
+    parent.stop().await;
+}
+
+#[tokio::test]
+async fn a_fork_of_a_parent_that_is_written_to_is_right() {
+    let dir = TestDir::new().unwrap();
+    let parent = parent(dir.path(), 10).await;
+    let stop = CancellationToken::new();
+    let writing = async {
+        let admin = of_parent(&parent);
+        for number in 0.. {
+            if stop.is_cancelled() {
+                return;
+            }
+            let name = format!("written-{number:05}");
+            admin.make(CONFIG_MAPS, object("v1", "ConfigMap", &name)).await;
+        }
+    };
+    let forking = async {
+        for _ in 0..5 {
+            let fork = parent.fork().await.unwrap();
+            let admin = of_fork(&parent, &fork);
+            let there = names(&admin, CONFIG_MAPS).await;
+            // One after the other was written, so there is no gap.
+            let written = there.iter().filter(|name| name.starts_with("written-"));
+            assert!(written.enumerate().all(|(at, name)| *name == format!("written-{at:05}")), "{there:?}");
+            admin.make(WIDGETS, object("example.com/v1", "Widget", "own")).await;
+            assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
+            fork.end().await;
+        }
+        stop.cancel();
+    };
+    futures::join!(writing, forking);
+    parent.stop().await;
+}
+
+/// Asks for something over the socket; the connection, and what was said.
+async fn ask(path: &Path, word: &str) -> (BufReader<UnixStream>, Value) {
+    let mut stream = UnixStream::connect(path).await.unwrap();
+    stream.write_all(format!("{word}\n").as_bytes()).await.unwrap();
+    let (mut stream, mut line) = (BufReader::new(stream), String::new());
+    stream.read_line(&mut line).await.unwrap();
+    (stream, serde_json::from_str(&line).unwrap())
+}
+
+fn server_of(answer: &Value) -> String {
+    let kubeconfig: Value = serde_json::from_str(answer["kubeconfig"].as_str().unwrap()).unwrap();
+    kubeconfig["clusters"][0]["cluster"]["server"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_fork_lives_as_long_as_its_connection_and_there_are_no_more_than_may_be() {
+    let dir = TestDir::new().unwrap();
+    let parent = Arc::new(parent(dir.path(), 1).await);
+    let (path, stop) = (dir.path().join("socket"), CancellationToken::new());
+    let listen = Listen::Unix(path.clone());
+    let (told, listening) = tokio::sync::oneshot::channel();
+    let (of_server, until) = (Arc::clone(&parent), stop.clone());
+    let serving = tokio::spawn(async move {
+        serve(of_server, &listen, until, |place| _ = told.send(place.to_owned())).await
+    });
+    assert_eq!(listening.await.unwrap(), format!("unix:{}", path.display()));
+    let (connection, answer) = ask(&path, "fork").await;
+    let server = server_of(&answer);
+    assert_ne!(server, server_of(&ask(&path, "parent").await.1));
+    let (_, full) = ask(&path, "fork").await;
+    assert_eq!(full, json!({"error": "there are as many forks as there may be"}));
+    assert!(ask(&path, "GET / HTTP/1.1").await.1["error"].is_string());
+    drop(connection);
+    let again = async {
+        loop {
+            let (connection, answer) = ask(&path, "fork").await;
+            if answer["kubeconfig"].is_string() {
+                return (connection, answer);
+            }
+        }
+    };
+    let (_connection, answer) = tokio::time::timeout(Duration::from_secs(30), again).await.unwrap();
+    assert_ne!(server_of(&answer), server);
+    stop.cancel();
+    serving.await.unwrap().unwrap();
+    assert!(!path.exists());
+}

@@ -1,0 +1,82 @@
+//! `/debug/snapshot`: what the store of this server holds, as one file. It is about all objects, secrets included,
+//! so it is for those alone who may get this path.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use http::header::{CONTENT_TYPE, HeaderValue};
+
+use crate::pages::Pages;
+use crate::respond;
+
+/// Its path.
+const PATH: &str = "/debug/snapshot";
+/// How much is handed over to a connection at once, in bytes; a value that is larger goes as a whole.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// The pieces of a snapshot, in order.
+pub type Pieces = Box<dyn Iterator<Item = Bytes> + Send>;
+
+/// Takes a snapshot, or says why there is none. It may take a while.
+pub type TakeSnapshot = Arc<dyn Fn() -> Result<Pieces, String> + Send + Sync>;
+
+/// The page, which is not listed.
+pub(crate) fn pages(take: TakeSnapshot) -> Pages {
+    Pages::default().unlisted(PATH, async move || {
+        let take = Arc::clone(&take);
+        let taken = tokio::task::spawn_blocking(move || take()).await;
+        match taken.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(pieces) => {
+                let chunks = Chunks { pieces, next: None }.map(Ok::<_, Infallible>);
+                let mut response = http::Response::new(Body::from_stream(stream::iter(chunks)));
+                let binary = HeaderValue::from_static("application/octet-stream");
+                response.headers_mut().insert(CONTENT_TYPE, binary);
+                response
+            }
+            Err(reason) => respond::text(500, reason).map(Body::new),
+        }
+    })
+}
+
+/// Pieces, small ones put together.
+struct Chunks {
+    pieces: Pieces,
+    /// What did not fit into the last chunk.
+    next: Option<Bytes>,
+}
+
+impl Iterator for Chunks {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let first = self.next.take().or_else(|| self.pieces.next())?;
+        if first.len() >= CHUNK_BYTES {
+            return Some(first);
+        }
+        let mut chunk = BytesMut::from(&*first);
+        for piece in self.pieces.by_ref() {
+            if chunk.len() + piece.len() > CHUNK_BYTES {
+                self.next = Some(piece);
+                break;
+            }
+            chunk.extend_from_slice(&piece);
+        }
+        Some(chunk.freeze())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_go_together_and_large_ones_alone() {
+        let lengths = [10, CHUNK_BYTES - 10, 1, 3 * CHUNK_BYTES, 5, 6];
+        let pieces = Box::new(lengths.into_iter().map(|length| Bytes::from(vec![b'x'; length])));
+        let chunks = Chunks { pieces, next: None }.map(|chunk| chunk.len());
+        assert_eq!(chunks.collect::<Vec<_>>(), [CHUNK_BYTES, 1, 3 * CHUNK_BYTES, 11]);
+    }
+}
