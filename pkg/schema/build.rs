@@ -5,6 +5,9 @@
 
 #[path = "build/emit.rs"]
 mod emit;
+#[allow(dead_code, unreachable_pub, reason = "what finds names is for those who use the tables")]
+#[path = "src/table/names.rs"]
+mod names;
 #[path = "build/parse.rs"]
 mod parse;
 
@@ -14,6 +17,9 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proto");
     println!("cargo::rerun-if-changed={}", root.display());
+    println!("cargo::rerun-if-changed=src/table/names.rs");
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=build.rs");
     let mut files = Vec::new();
     collect(&root, &mut files)?;
     files.sort();

@@ -7,11 +7,13 @@
 //! attackers and large maps have, are kept in a B-tree all the same, so that no order of insertions is slow.
 
 mod convert;
+mod name;
 mod object;
 mod serialize;
 mod value;
 
 pub use compact_str::CompactString as Key;
+pub use name::same_name;
 pub use object::{Entry, IntoIter, Iter, IterMut, Object};
 pub use serde_json::Number;
 pub use serialize::{from_value, to_value};

@@ -4,7 +4,7 @@ use std::collections::btree_map::{self, BTreeMap};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::{Key, Value};
+use crate::{Key, Value, same_name};
 
 /// How many members stand in a vector. More are kept in a B-tree, for which the order of insertions does not
 /// matter.
@@ -94,6 +94,19 @@ impl Object {
         let mut value = Some(value);
         let slot = self.slot(name.into(), || value.take().unwrap_or_default());
         value.map(|value| std::mem::replace(slot, value))
+    }
+
+    /// Puts a member in that is not there yet, before which so many others stand: for who knows that without looking
+    /// at their names. A wrong place breaks the order; debug builds check it.
+    #[inline]
+    pub fn insert_at(&mut self, at: usize, name: Key, value: Value) {
+        match &mut self.members {
+            Members::Few(few) if few.len() < FEW && at <= few.len() => {
+                debug_assert_eq!(position(few, &name), Err(at), "the place of {name}");
+                few.insert(at, (name, value));
+            }
+            _ => drop(self.insert(name, value)),
+        }
     }
 
     /// The place of a member, whether it is there or not.
@@ -195,22 +208,7 @@ fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
     if few.len() > LOOKED_THROUGH {
         return position(few, name).ok();
     }
-    few.iter().position(|(other, _)| same(other.as_bytes(), name.as_bytes()))
-}
-
-/// Whether two names are the same; most are too short for a call that compares memory to pay.
-#[inline]
-fn same(a: &[u8], b: &[u8]) -> bool {
-    /// The first and the last bytes, which overlap in the middle.
-    fn ends<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
-        (text.first_chunk(), text.last_chunk())
-    }
-    a.len() == b.len()
-        && match a.len() {
-            8..=16 => ends::<8>(a) == ends::<8>(b),
-            4..=7 => ends::<4>(a) == ends::<4>(b),
-            _ => a == b,
-        }
+    few.iter().position(|(other, _)| same_name(other, name))
 }
 
 /// Where a member is, or where it would have to be put. Members often come in order, so the end is tried first.

@@ -1,4 +1,4 @@
-use crate::{Number, Object, Value};
+use crate::{Key, Number, Object, Value, same_name};
 
 #[test]
 fn members_are_in_order_of_their_names_whatever_they_were_put_in_by() {
@@ -50,4 +50,27 @@ fn pointers_lead_through_members_and_items() {
     assert_eq!(value.pointer(""), Some(&value));
     assert_eq!(value.pointer("a"), None);
     assert_eq!(value.pointer("/a~1b/00"), None);
+}
+
+#[test]
+fn names_of_every_length_are_the_same_if_their_bytes_are() {
+    for length in 0..40 {
+        let name: String = ('a'..).take(length).collect();
+        assert!(same_name(&name, &name.clone()));
+        assert!(!same_name(&name, &format!("{name}x")));
+        for at in 0..length {
+            let mut other = name.clone().into_bytes();
+            other[at] = b'!';
+            assert!(!same_name(&name, std::str::from_utf8(&other).unwrap()), "{name} but for {at}");
+        }
+    }
+}
+
+#[test]
+fn a_member_whose_place_is_known_is_put_there_among_few_and_many() {
+    let mut object = Object::new();
+    for i in (0..100).rev() {
+        object.insert_at(0, Key::from(format!("{i:03}")), i.into());
+    }
+    assert!(object.values().enumerate().all(|(i, value)| *value == i));
 }

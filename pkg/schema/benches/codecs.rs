@@ -9,6 +9,10 @@ use schema::proto::{self, TypeMetaHead, field_at, is_canonical, meta::Header};
 use schema::transcode::to_json;
 use schema::{json, json_write, patch};
 
+/// The server's.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const PODS: [&str; 2] = ["pod-small", "pod"];
 const HEAD: TypeMetaHead = TypeMetaHead { api_version: "v1", kind: "Pod" };
 
@@ -63,6 +67,14 @@ fn encode(bencher: Bencher, name: &str) {
 fn decode(bencher: Bencher, name: &str) {
     let raw = raw(name);
     bencher.counter(BytesCount::of_slice(&raw)).bench_local(|| proto::decode(&POD, black_box(&raw)).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn decode_json(bencher: Bencher, name: &str) {
+    let text = text(name);
+    bencher
+        .counter(BytesCount::of_slice(&text))
+        .bench_local(|| json::decode(&POD, black_box(&text)).unwrap());
 }
 
 #[divan::bench(args = PODS)]

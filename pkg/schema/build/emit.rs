@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::names::{NO_MEMBER, slot};
 use crate::parse::{Field, Type};
 
 type Types<'a> = BTreeMap<&'a str, &'a Type>;
@@ -65,7 +66,7 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
         "static {id}_FIELDS: [Field; {count}] = [{fields}];\n\
          /// `{name}`.\npub static {id}: Message = Message {{ name: {name:?}, wire_name: {wire:?}, go_name: {go:?}, \
          shape: Shape::{shape}, type_meta: {meta}, open: false, fields: &{id}_FIELDS, wire_order: &{order:?}, by_number: &{numbers:?}, \
-         members: &[{members}], info: &MessageInfo {{ kinds: &{kinds:?}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?} }} }};\n",
+         members: &[{members}], names: {names}, info: &MessageInfo {{ kinds: &{kinds:?}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?} }} }};\n",
         count = ty.fields.len(),
         name = ty.name,
         wire = ty.wire_name,
@@ -74,6 +75,7 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
         order = wire_order(ty),
         numbers = by_number(ty),
         members = members(ty, types),
+        names = names(ty, types),
         kinds = a.list("kinds"),
         no = a.has("noopenapi"),
         map = a.get("map"),
@@ -116,6 +118,33 @@ fn members(ty: &Type, types: &Types) -> String {
         let _ = write!(out, "Member {{ name: {name:?}, field: &{}_FIELDS[{at}] }},", ident(owner));
     }
     out
+}
+
+/// What finds a name among the members: the first multiplier that leads no two of them to one slot.
+fn names(ty: &Type, types: &Types) -> String {
+    let mut found = BTreeMap::new();
+    gather(ty, types, &mut found);
+    assert!(found.len() < usize::from(NO_MEMBER), "{}: an index fits into a byte", ty.name);
+    let mut bits = (found.len() * 2).next_power_of_two().ilog2().max(1);
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    for attempt in 1.. {
+        // More slots make it easier.
+        if attempt % 4096 == 0 {
+            bits += 1;
+        }
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let (multiplier, shift) = (random | 1, 64 - bits);
+        let mut slots = vec![NO_MEMBER; 1 << bits];
+        let alone = found.keys().enumerate().all(|(at, name)| {
+            let slot = &mut slots[slot(name.as_bytes(), multiplier, shift)];
+            std::mem::replace(slot, u8::try_from(at).unwrap_or(NO_MEMBER)) == NO_MEMBER
+        });
+        if alone {
+            return format!("Names {{ multiplier: {multiplier}, shift: {shift}, slots: &{slots:?} }}");
+        }
+        assert!(bits < 16, "{}: two members have one digest", ty.name);
+    }
+    String::new()
 }
 
 fn gather<'a>(ty: &'a Type, types: &Types<'a>, found: &mut BTreeMap<&'a str, (&'a str, usize)>) {

@@ -1,6 +1,6 @@
 //! The compiled tables of the built-in types, and how to find one.
 
-use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Shape, Type};
+use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Names, Shape, Type};
 
 /// One static per type, named after its definition (`IO_K8S_API_CORE_V1_POD`).
 #[allow(missing_docs)]

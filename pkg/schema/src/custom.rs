@@ -4,7 +4,7 @@
 //! write path; codecs need to know no more than this.
 
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA;
-use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Shape, Type};
+use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Names, Shape, Type};
 
 /// A custom resource of any kind. It has no wire form.
 pub static CUSTOM_RESOURCE: Message = Message {
@@ -18,6 +18,7 @@ pub static CUSTOM_RESOURCE: Message = Message {
     wire_order: &[],
     by_number: &[],
     members: &[Member { name: "metadata", field: &FIELDS[0] }],
+    names: Names { multiplier: 0, shift: 0, slots: &[0] },
     info: &MessageInfo { kinds: &[], no_openapi: true, map_type: "", unions: "" },
 };
 

@@ -11,6 +11,7 @@ pub(crate) mod leaf;
 mod meta;
 mod operations;
 pub(crate) mod scan;
+mod seen;
 pub(crate) mod typed;
 pub(crate) mod unquote;
 mod untyped;

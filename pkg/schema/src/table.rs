@@ -3,6 +3,12 @@
 //! `build.rs` compiles the IDL in `proto/` into `static` values of these types, so nothing is
 //! computed, parsed or allocated at start-up. Engines walk them; no engine knows a kind by name.
 
+mod names;
+
+pub use names::{NO_MEMBER, Names};
+
+use jsontree::same_name;
+
 use crate::proto::TypeMetaHead;
 
 /// A type: a struct, a named slice, or one of the few with a hand-made JSON form.
@@ -30,6 +36,8 @@ pub struct Message {
     pub by_number: &'static [u16],
     /// All JSON members, those of inlined structs included, sorted by name (bytewise).
     pub members: &'static [Member],
+    /// Finds a name among the members.
+    pub names: Names,
     /// What only documents and merges need.
     pub info: &'static MessageInfo,
 }
@@ -194,8 +202,15 @@ pub struct FieldInfo {
 impl Message {
     /// Finds a JSON member by its exact name, members of inlined structs included.
     pub fn member(&self, name: &str) -> Option<&'static Field> {
-        let at = self.members.binary_search_by(|m| m.name.as_bytes().cmp(name.as_bytes())).ok()?;
-        self.members.get(at).map(|m| m.field)
+        self.find_member(name).map(|(_, member)| member.field)
+    }
+
+    /// Finds a JSON member by its exact name, and its index.
+    #[inline]
+    pub fn find_member(&self, name: &str) -> Option<(usize, &'static Member)> {
+        let at = self.names.find(name.as_bytes());
+        let member = self.members.get(at)?;
+        same_name(member.name, name).then_some((at, member))
     }
 
     /// Whether a JSON member is one of the type's own, `kind` and `apiVersion` included. An open type takes

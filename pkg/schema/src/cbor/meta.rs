@@ -7,7 +7,7 @@ use super::errors::Error;
 use super::scan::Scanner;
 use super::typed::Decoder;
 use crate::object::Object;
-use crate::table::{Message, MessageInfo, Shape};
+use crate::table::{Message, MessageInfo, Names, Shape};
 
 /// What a body says it is; empty where it says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +30,7 @@ static TYPE_META: Message = Message {
     wire_order: &[],
     by_number: &[],
     members: &[],
+    names: Names { multiplier: 0, shift: 0, slots: &[] },
     info: &MessageInfo { kinds: &[], no_openapi: true, map_type: "", unions: "" },
 };
 

@@ -4,7 +4,7 @@
 
 use jsontree::{Value, json};
 
-use super::typed::MEMBERS_MAX;
+use super::seen::MEMBERS_MAX;
 use super::*;
 use crate::builtin;
 use crate::table::Message;

@@ -11,9 +11,10 @@ use jsontree::{Key, Value};
 use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
 use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
+use super::seen::{MEMBERS_MAX, Seen};
 use crate::object::Object;
 use crate::room::Room;
-use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
+use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,7 +131,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn object(&mut self, message: &'static Message, mut object: Object) -> Result<Object, Error> {
         self.scan.open()?;
         self.room.structure()?;
-        let mut seen = Seen { bits: [0; 4], last: 0, inherited: !object.is_empty() };
+        let mut seen = Seen { inherited: !object.is_empty(), ..Seen::default() };
         let mut first = true;
         while let Some(name) = self.scan.next_member(first)? {
             first = false;
@@ -146,18 +147,18 @@ impl<'a> Decoder<'a> {
         object: &mut Object,
         seen: &mut Seen,
     ) -> Result<(), Error> {
-        if let Some((at, member)) = find_member(message, &name, seen.last + 1) {
-            let again = seen.again(at);
-            seen.last = at;
+        if let Some((at, member)) = message.find_member(&name) {
+            let again = seen.met.set(at);
             if again {
                 self.report(StrictKind::DuplicateField, &name);
             }
             let prior = if again || seen.inherited { object.remove(member.name) } else { None };
+            seen.held.clear(at);
             self.path.push(Step::Field(message, member.name));
             let value = self.field(member.field, prior)?;
             self.path.pop();
             if let Some(value) = value {
-                object.insert(Key::const_new(member.name), value);
+                seen.put(object, at, member.name, value);
             }
             return Ok(());
         }
@@ -179,7 +180,7 @@ impl<'a> Decoder<'a> {
         object: &mut Object,
         seen: &mut Seen,
     ) -> Result<(), Error> {
-        if seen.again(index) {
+        if seen.met.set(index) {
             self.report(StrictKind::DuplicateField, name);
         }
         self.path.push(Step::Field(message, name));
@@ -347,48 +348,6 @@ impl<'a> Decoder<'a> {
         (self.saved, self.nested_at) = outer;
         Ok(value)
     }
-}
-
-/// Which members of a struct have been met.
-struct Seen {
-    /// A bit for each.
-    bits: [u64; 4],
-    /// The latest.
-    last: usize,
-    /// Whether an earlier occurrence of the whole struct left members behind.
-    inherited: bool,
-}
-
-/// How many members a struct may have for [`Seen`] to tell them apart, `kind` and `apiVersion`
-/// aside.
-pub(super) const MEMBERS_MAX: usize = 254;
-
-impl Seen {
-    /// Marks a member; true if it was marked before.
-    #[inline]
-    fn again(&mut self, index: usize) -> bool {
-        let Some(word) = self.bits.get_mut(index / 64) else { return false };
-        let bit = 1 << (index % 64);
-        let before = *word & bit != 0;
-        *word |= bit;
-        before
-    }
-}
-
-/// Finds a member and its index. Most clients send members in order of their names, hence the guess.
-/// First bytes tell most names apart, at less than the price of a call that compares memory.
-#[inline]
-fn find_member(message: &'static Message, name: &str, guess: usize) -> Option<(usize, &'static Member)> {
-    if let Some(member) = message.members.get(guess).filter(|member| member.name == name) {
-        return Some((guess, member));
-    }
-    let name = name.as_bytes();
-    let compare = |member: &Member| {
-        let other = member.name.as_bytes();
-        other.first().cmp(&name.first()).then_with(|| other.cmp(name))
-    };
-    let at = message.members.binary_search_by(compare).ok()?;
-    Some((at, message.members.get(at)?))
 }
 
 /// Go's zero value where it cannot be left out.
