@@ -15,8 +15,8 @@ use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use futures::executor::block_on;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 fn main() {
     divan::main();

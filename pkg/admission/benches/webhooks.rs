@@ -17,8 +17,8 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use divan::{Bencher, black_box};
 use futures::executor::block_on;
+use jsontree::json;
 use schema::object::Object;
-use serde_json::json;
 
 fn main() {
     divan::main();

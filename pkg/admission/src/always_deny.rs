@@ -31,7 +31,7 @@ impl Plugin for AlwaysDeny {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::Write;

@@ -39,12 +39,12 @@ impl Plugin for AlwaysPullImages {
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         for (list, _) in meta::CONTAINER_LISTS {
             for container in children_mut(spec, list) {
-                container.insert("imagePullPolicy".to_owned(), ALWAYS.into());
+                container.insert("imagePullPolicy", ALWAYS.into());
             }
         }
         for volume in children_mut(spec, "volumes") {
             if let Some(image) = child_mut(volume, "image") {
-                image.insert("pullPolicy".to_owned(), ALWAYS.into());
+                image.insert("pullPolicy", ALWAYS.into());
             }
         }
         Ok(())
@@ -101,7 +101,7 @@ fn refuse(a: &Attributes<'_>, mut errors: Vec<String>) -> Verdict {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::Write;

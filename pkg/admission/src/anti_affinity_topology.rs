@@ -40,7 +40,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::Write;

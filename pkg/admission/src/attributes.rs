@@ -155,15 +155,15 @@ impl<'a> Attributes<'a> {
                 let given = texts.into_iter().filter(|(_, text)| !text.is_empty());
                 let mut members: Object = given.map(|(name, text)| (name.to_owned(), text.into())).collect();
                 if !dry_run.is_empty() {
-                    members.insert("dryRun".to_owned(), dry_run.into());
+                    members.insert("dryRun", dry_run.into());
                 }
                 (kind, members)
             }
             Options::Delete(options) => ("DeleteOptions", options.to_object()),
             Options::None => return None,
         };
-        members.insert("kind".to_owned(), kind.into());
-        members.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+        members.insert("kind", kind.into());
+        members.insert("apiVersion", "meta.k8s.io/v1".into());
         Some(members)
     }
 
@@ -186,7 +186,7 @@ impl<'a> Attributes<'a> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::REQUEST;

@@ -52,7 +52,7 @@ impl Plugin for CertificateApproval {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::{Permits, Write};

@@ -53,7 +53,7 @@ impl Plugin for CertificateSigning {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::{Permits, Write};

@@ -66,8 +66,8 @@ impl Plugin for CertificateSubjectRestriction {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use jsontree::json;
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
-    use serde_json::json;
 
     use super::*;
     use crate::testing::Write;

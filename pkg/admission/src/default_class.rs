@@ -19,7 +19,7 @@ pub(crate) fn newest(classes: Vec<Arc<Object>>, annotations: &[&str]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::object;

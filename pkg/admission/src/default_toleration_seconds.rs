@@ -3,8 +3,8 @@
 
 use api::tree::{child_mut, children, text};
 use async_trait::async_trait;
+use jsontree::json;
 use schema::object::Object;
-use serde_json::json;
 
 use crate::{Attributes, Notes, Plugin, Verdict, meta};
 
@@ -56,7 +56,7 @@ fn tolerates(toleration: &Object, taint: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::Value;
+    use jsontree::Value;
 
     use super::*;
     use crate::testing::Write;

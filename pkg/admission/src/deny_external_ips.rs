@@ -35,7 +35,7 @@ impl Plugin for DenyServiceExternalIPs {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::Write;

@@ -89,7 +89,7 @@ impl Plugin for EventRateLimit {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use apimachinery::clock::TestClock;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::Write;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use api::tree::{child, child_mut, children, text};
 use apimachinery::names::is_label_key;
 use async_trait::async_trait;
+use jsontree::json;
 use schema::object::Object;
-use serde_json::json;
 
 use crate::{Attributes, Notes, Plugin, Verdict, meta};
 

@@ -41,14 +41,14 @@ impl Plugin for StorageObjectInUseProtection {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::Write;
 
     #[test]
     fn what_may_be_in_use_is_protected_once() {
-        let check = |write: Write, expected: serde_json::Value| {
+        let check = |write: Write, expected: jsontree::Value| {
             let object = json!({"metadata": {"name": "a", "finalizers": ["x"]}});
             let once = write.mutated(&StorageObjectInUseProtection, object).unwrap();
             assert_eq!(once["metadata"]["finalizers"], expected);

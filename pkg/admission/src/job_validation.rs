@@ -81,7 +81,7 @@ impl Plugin for JobValidation {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::{Store, Write};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 pub(crate) use api::meta::{is_deleting, text};
 use api::tree::{child, children, texts};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// An annotation, if the object has it.
 pub(crate) fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {

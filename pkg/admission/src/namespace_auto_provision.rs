@@ -50,7 +50,7 @@ impl Plugin for NamespaceAutoProvision {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::{Store, Write};

@@ -44,7 +44,7 @@ impl Plugin for NamespaceExists {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::{Store, Write};

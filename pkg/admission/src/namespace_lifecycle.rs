@@ -124,7 +124,7 @@ fn terminating(a: &Attributes<'_>) -> Box<Status> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::{Store, Write};
@@ -139,7 +139,7 @@ mod tests {
     }
 
     /// With a view that says this, and a store that has this.
-    fn plugin_with(view: Option<bool>, namespace: Option<serde_json::Value>) -> NamespaceLifecycle {
+    fn plugin_with(view: Option<bool>, namespace: Option<jsontree::Value>) -> NamespaceLifecycle {
         let store = Store::of([]);
         if let Some(metadata) = namespace {
             store.put_new("namespaces", json!({"metadata": metadata}));
@@ -147,14 +147,14 @@ mod tests {
         NamespaceLifecycle::new(store, Arc::new(view)).unwrap()
     }
 
-    fn plugin(namespace: Option<serde_json::Value>) -> NamespaceLifecycle {
+    fn plugin(namespace: Option<jsontree::Value>) -> NamespaceLifecycle {
         plugin_with(None, namespace)
     }
 
     #[test]
     fn a_view_is_believed_where_it_says_yes() {
         let pod = || json!({"metadata": {"name": "p"}});
-        let check = |view: bool, namespace: Option<serde_json::Value>, update: bool, passes: bool| {
+        let check = |view: bool, namespace: Option<jsontree::Value>, update: bool, passes: bool| {
             let write = if update { Write::default().over(pod()) } else { Write::default() };
             let got = write.mutated(&plugin_with(Some(view), namespace), pod());
             assert_eq!(got.is_ok(), passes);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn content_needs_a_namespace_that_stays() {
         let pod = json!({"metadata": {"name": "p"}});
-        let check = |namespace: Option<serde_json::Value>, write: Write, expected: Result<(), &str>| {
+        let check = |namespace: Option<jsontree::Value>, write: Write, expected: Result<(), &str>| {
             let got = write.mutated(&plugin(namespace), pod.clone()).map(|_| ());
             assert_eq!(got, expected.map_err(str::to_owned));
         };

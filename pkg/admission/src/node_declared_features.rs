@@ -98,7 +98,7 @@ fn resources_differ(new: &Object, old: &Object) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::{Store, Write};

@@ -2,8 +2,8 @@
 
 use api::managed_fields;
 use api::tree::child;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::again::Again;
 use crate::dynamic::Edited;

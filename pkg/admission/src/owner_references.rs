@@ -148,7 +148,7 @@ fn finalizers_of<'a>(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::{Permits, Write};

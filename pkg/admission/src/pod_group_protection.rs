@@ -32,7 +32,7 @@ impl Plugin for PodGroupProtection {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::Operation;

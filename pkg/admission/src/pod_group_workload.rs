@@ -62,7 +62,7 @@ impl Plugin for PodGroupWorkloadExists {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::{Store, Write};

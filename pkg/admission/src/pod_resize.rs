@@ -95,7 +95,7 @@ fn with_cause(mut status: Box<Status>, reason: &str) -> Box<Status> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::{Store, Write};

@@ -9,8 +9,8 @@ use api::resources::{self, Resource};
 use api::tree::{child, list};
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 use crate::objects::not_found;
 use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta, toleration};

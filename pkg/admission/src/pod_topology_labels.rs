@@ -64,7 +64,7 @@ impl Plugin for PodTopologyLabels {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::{Store, Write};

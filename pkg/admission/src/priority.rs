@@ -7,8 +7,8 @@ use api::resources::{self, Resource};
 use api::tree::{child, child_mut, flag, integer, maybe_integer, maybe_text, text};
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
 
@@ -78,9 +78,9 @@ impl Priority {
             )));
         }
         if !standing.class.is_empty() {
-            spec.insert("priorityClassName".to_owned(), Value::from(standing.class));
+            spec.insert("priorityClassName", Value::from(standing.class));
         }
-        spec.insert("priority".to_owned(), Value::from(priority));
+        spec.insert("priority", Value::from(priority));
         let Some(policy) = standing.policy else { return Ok(()) };
         if let Some(given) = maybe_text(spec, "preemptionPolicy").filter(|given| *given != policy) {
             return Err(a.forbidden(&format!(
@@ -88,7 +88,7 @@ impl Priority {
                  admission controller computed {policy} from the given PriorityClass name"
             )));
         }
-        spec.insert("preemptionPolicy".to_owned(), Value::from(policy));
+        spec.insert("preemptionPolicy", Value::from(policy));
         Ok(())
     }
 }
@@ -140,7 +140,7 @@ impl Plugin for Priority {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::{Store, Write};

@@ -9,8 +9,8 @@ use std::ops::{Deref, DerefMut};
 
 use api::tree::{child, children, text};
 use apimachinery::quantity::Quantity;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::{Map, Value};
 
 use crate::meta::is_sidecar;
 

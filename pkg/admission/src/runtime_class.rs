@@ -7,8 +7,8 @@ use api::resources::{self, Resource};
 use api::tree::{child, child_mut, is_set, list, maybe_text, pairs};
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 use crate::resource_list::ResourceList;
 use crate::{Attributes, Notes, Objects, Plugin, Verdict, toleration};
@@ -59,13 +59,13 @@ impl Plugin for RuntimeClass {
             if !given.is_empty() && given != ResourceList::of(overhead, "podFixed") {
                 return Err(a.forbidden(MISMATCH));
             }
-            spec.insert("overhead".to_owned(), Value::Object(fixed));
+            spec.insert("overhead", Value::Object(fixed));
         }
         if let Some(scheduling) = child(&class, "scheduling") {
             select_nodes(spec, scheduling).map_err(|cause| a.forbidden(&cause))?;
             let tolerations = toleration::merge(list(spec, "tolerations"), list(scheduling, "tolerations"));
             if !tolerations.is_empty() {
-                spec.insert("tolerations".to_owned(), Value::Array(tolerations));
+                spec.insert("tolerations", Value::Array(tolerations));
             }
         }
         Ok(())
@@ -103,7 +103,7 @@ fn select_nodes(spec: &mut Object, scheduling: &Object) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
     use crate::testing::{Store, Write};

@@ -15,8 +15,8 @@ use api::tree::{child, child_mut, children, list, maybe_flag, text};
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use crate::{Attributes, Notes, Objects, Operation, Outside, Plugin, Verdict, meta};
 
@@ -115,8 +115,8 @@ impl Plugin for ServiceAccount {
             name => name.to_owned(),
         };
         // The second name is what v1 called it first; both are always written.
-        spec.insert("serviceAccountName".to_owned(), Value::from(&*name));
-        spec.insert("serviceAccount".to_owned(), Value::from(&*name));
+        spec.insert("serviceAccountName", Value::from(&*name));
+        spec.insert("serviceAccount", Value::from(&*name));
         let account = self.account(a, &name).await?;
         let automount = "automountServiceAccountToken";
         if maybe_flag(spec, automount).or_else(|| maybe_flag(&account, automount)).unwrap_or(true) {
@@ -127,7 +127,7 @@ impl Plugin for ServiceAccount {
                 .map(|secret| json!({"name": text(secret, "name")}))
                 .collect();
             if !secrets.is_empty() {
-                spec.insert("imagePullSecrets".to_owned(), Value::Array(secrets));
+                spec.insert("imagePullSecrets", Value::Array(secrets));
             }
         }
         match limits_secrets(&account) {

@@ -3,8 +3,8 @@
 
 use api::tree::{child, children, text};
 use async_trait::async_trait;
+use jsontree::json;
 use schema::object::Object;
-use serde_json::json;
 
 use crate::meta::push;
 use crate::{Attributes, Notes, Plugin, Verdict};

@@ -10,8 +10,8 @@ use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use futures::FutureExt;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::{Attributes, Notes, Objects, Operation, Options, Outside, Plugin, Verdict, Writes};
 

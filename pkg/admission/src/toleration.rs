@@ -5,8 +5,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use api::tree::{maybe_integer, text};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// Both lists as one, without what another of them covers.
 pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
@@ -151,7 +151,7 @@ impl<'v> Index<'v> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
 

@@ -63,7 +63,7 @@ impl Plugin for ClusterTrustBundleAttest {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::testing::{Permits, Write};

@@ -6,11 +6,11 @@
 use api::defaults::Defaults;
 use apimachinery::features::Gates;
 use divan::{Bencher, black_box};
+use jsontree::json;
 use schema::object::Object;
 use schema::proto::inplace::MessageRef;
 use schema::table::Message;
 use schema::{json, proto};
-use serde_json::json;
 
 const OBJECTS: [&str; 4] = ["ConfigMap", "Secret", "pod-small", "pod"];
 

@@ -6,10 +6,10 @@ use api::managed_fields::{ApplyOptions, FieldManager};
 use api::resources;
 use apimachinery::time::UnixTime;
 use divan::{Bencher, black_box};
+use jsontree::json;
 use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
 use schema::json;
 use schema::object::{self, Object};
-use serde_json::json;
 
 const PODS: [&str; 2] = ["pod-small", "pod"];
 const NOW: UnixTime = UnixTime::from_seconds(1_800_000_000);

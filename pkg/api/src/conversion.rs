@@ -28,8 +28,8 @@ mod workload;
 pub use normalise::{NormaliseError, held_as_member, normalise_for_storage};
 
 use crate::resources::{self, Resource};
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 use spokes::spoke;
 
 /// Its types are in the tables, but in a scheme of their own: its Events are not the others'.
@@ -50,7 +50,7 @@ pub fn convert(mut object: Object, from: &str, to: &str, kind: &str) -> Object {
             (spoke.from_hub)(&mut object);
         }
     }
-    object.insert("apiVersion".to_owned(), Value::from(to));
+    object.insert("apiVersion", Value::from(to));
     object
 }
 

@@ -6,9 +6,9 @@
 use apimachinery::features::Gates;
 use std::collections::{BTreeMap, BTreeSet};
 
+use jsontree::{Value, json};
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
-use serde_json::{Value, json};
 
 use crate::defaults::Defaults;
 use crate::resources::{self, Resource};

@@ -18,7 +18,7 @@ pub use found::Found;
 pub use parse::ParseError;
 pub use run::{Failure, Work};
 
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 /// A template that was read: text, and actions in braces.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,11 +94,7 @@ impl JsonPath {
     ///
     /// # Errors
     /// No part may fail, also those behind the first.
-    pub fn first<'a>(
-        &'a self,
-        object: &'a Map<String, Value>,
-        work: &mut Work,
-    ) -> Result<Option<Found<'a>>, Failure> {
+    pub fn first<'a>(&'a self, object: &'a Object, work: &mut Work) -> Result<Option<Found<'a>>, Failure> {
         let mut first = None;
         for (at, part) in self.parts.iter().enumerate() {
             let found = run::of_part(part, object, work)?;
@@ -113,11 +109,7 @@ impl JsonPath {
     ///
     /// # Errors
     /// A value is not of the kind that a step is for, or there is more to do than `work` allows.
-    pub fn find<'a>(
-        &'a self,
-        object: &'a Map<String, Value>,
-        work: &mut Work,
-    ) -> Result<Vec<Vec<Found<'a>>>, Failure> {
+    pub fn find<'a>(&'a self, object: &'a Object, work: &mut Work) -> Result<Vec<Vec<Found<'a>>>, Failure> {
         self.parts.iter().map(|part| Ok(run::of_part(part, object, work)?.into_vec())).collect()
     }
 }

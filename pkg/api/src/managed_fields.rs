@@ -30,9 +30,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use schema::object::{self, Object};
 use schema::structured_merge::Set;
-use serde_json::{Value, json};
 
 use crate::resources::{Handle, Resource};
 use crate::tree::{child, text};

@@ -3,8 +3,8 @@
 //! Readers return the zero value for what is absent, as Go's accessors do.
 
 use apimachinery::time::UnixTime;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// The metadata of an object, if it has any.
 pub fn metadata(object: &Object) -> Option<&Object> {

@@ -5,9 +5,9 @@
 
 use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
+use jsontree::Value;
 use schema::object::Object;
 use schema::{json, json_write, proto};
-use serde_json::Value;
 
 use crate::managed_fields::{ApplyOptions, FieldManager};
 use crate::printers::{Printer, Subject};
@@ -73,7 +73,7 @@ fn journey(version: &str, mut new: Object) {
     conversion::normalise_for_storage("apiextensions.k8s.io", KIND, &mut new).unwrap();
     let old = new.clone();
     let changed = |object: &mut Object| {
-        object.insert("metadata".to_owned(), serde_json::json!({"name": "as.g.io", "labels": {"a": "b"}}));
+        object.insert("metadata", jsontree::json!({"name": "as.g.io", "labels": {"a": "b"}}));
     };
     changed(&mut new);
     assert!(!validation::kinds::validate(row, &new, &Default::default()).is_empty());

@@ -9,8 +9,8 @@ use crate::tree::{child, texts};
 use apimachinery::query::Query;
 use apimachinery::strconv::NumError;
 use apimachinery::{fields, labels};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use thiserror::Error;
 
 /// Why a parameter cannot be decoded. The text is what upstream answers, with status 400.

@@ -35,9 +35,9 @@ pub(crate) mod view;
 mod volumes;
 
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
+use jsontree::{Object, Value};
 use schema::proto::inplace::{Irregular, MessageRef};
 use schema::table::Message;
-use serde_json::{Map, Value};
 use view::{Doubt, View};
 
 pub use cell::Cell;
@@ -109,13 +109,13 @@ pub struct Subject<'a> {
 
 #[derive(Debug)]
 enum Form<'a> {
-    Tree(&'a Map<String, Value>),
+    Tree(&'a Object),
     Message(MessageRef<'a>),
 }
 
 impl<'a> Subject<'a> {
     /// A tree.
-    pub fn tree(object: &'a Map<String, Value>) -> Self {
+    pub fn tree(object: &'a Object) -> Self {
         Subject { form: Form::Tree(object), doubt: Doubt::default() }
     }
 
@@ -147,7 +147,7 @@ pub struct RowCondition {
 
 /// The cells of a `Status` that stands in for an object: status, reason and
 /// message.
-pub fn status_cells(status: &Map<String, Value>) -> Vec<Cell<'_>> {
+pub fn status_cells(status: &Object) -> Vec<Cell<'_>> {
     let view = View::of(status);
     ["status", "reason", "message"].map(|name| view.get(name).text().into()).into()
 }

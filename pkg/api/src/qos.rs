@@ -3,8 +3,8 @@
 
 use crate::tree::{child, children, text};
 use apimachinery::quantity::Quantity;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 const COMPUTE: [&str; 2] = ["cpu", "memory"];
@@ -65,7 +65,7 @@ fn add(list: Option<&Object>, sums: &mut Sums) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(spec: Value, expected: &str) {
         let pod = Object::from_iter([("spec".to_owned(), spec)]);

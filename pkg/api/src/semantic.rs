@@ -1,9 +1,9 @@
 //! Equality of trees as upstream's `Semantic.DeepEqual` sees it on the structs: a zero value equals
 //! an absent one unless the field is a pointer, nil lists and maps equal empty ones.
 
+use jsontree::Value;
 use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
-use serde_json::Value;
 
 /// Whether two objects of a type say the same. `kind` and `apiVersion` are not looked at.
 pub fn equal(message: &Message, a: &Object, b: &Object) -> bool {
@@ -101,11 +101,11 @@ fn is_zero_quantity(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jsontree::json;
     use schema::builtin::{
         IO_K8S_API_CORE_V1_POD as POD,
         IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION,
     };
-    use serde_json::json;
 
     fn check(message: &Message, a: Value, b: Value, expected: bool) {
         let (Value::Object(a), Value::Object(b)) = (a, b) else { unreachable!("tests give objects") };

@@ -20,8 +20,8 @@ mod prune;
 mod tests;
 
 use apimachinery::field::{ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 pub use coerce::{Coercion, salvage_metadata};
 pub use compile::Literals;

@@ -1,7 +1,7 @@
 //! Reading and editing object trees the way Go reads structs: what is absent has the zero value.
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// A string member; empty when absent.
 pub fn text<'o>(object: &'o Object, name: &str) -> &'o str {

@@ -208,7 +208,7 @@ fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
 mod tests {
     use super::testing::{created, created_with, status_updated, updated};
     use apimachinery::features::{Gate, Gates};
-    use serde_json::json;
+    use jsontree::json;
 
     const RESERVED: &str = "metadata.name: names ending with \".static.k8s.io\" are reserved for static \
         manifest-based configurations and cannot be managed via the API";

@@ -7,10 +7,10 @@ mod testdata;
 
 use api::conversion::{convert, is_registered, normalise_for_storage};
 use api::semantic;
+use jsontree::Value;
 use schema::builtin::KINDS;
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The versions that can say what the other one cannot, so that upstream's own round trip changes some

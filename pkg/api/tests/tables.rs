@@ -22,14 +22,14 @@ use api::conversion::normalise_for_storage;
 use api::printers::{Printer, Row, Subject};
 use api::resources::{self, Resource};
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Map, Value, json};
 
 /// The name of a row's object after `tbl-`, and the archive's file of its kind.
 const VARIANTS: [(&str, &str); 5] =
     [("head", "HEAD/"), ("r1", "r1"), ("r2", "r2"), ("r3", "r3"), ("shallow", "shallow")];
 
-fn recorded() -> Map<String, Value> {
+fn recorded() -> Object {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/tables.json.gz");
     let mut text = String::new();
     flate2::read::GzDecoder::new(&std::fs::read(path).unwrap()[..]).read_to_string(&mut text).unwrap();
@@ -51,7 +51,7 @@ fn object(files: &BTreeMap<String, Vec<u8>>, row: &Resource, variant: (&str, &st
     // Random annotations may be no numbers; then they are left as they are.
     let _ = normalise_for_storage(row.group, row.kind, &mut object);
     let metadata = object.entry("metadata").or_insert_with(|| json!({})).as_object_mut().unwrap();
-    metadata.insert("name".to_owned(), format!("tbl-{}", variant.0).into());
+    metadata.insert("name", format!("tbl-{}", variant.0).into());
     object
 }
 

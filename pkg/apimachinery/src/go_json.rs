@@ -1,6 +1,6 @@
 //! The words of Go's JSON decoder.
 
-use serde_json::Value;
+use jsontree::Value;
 
 /// What Go's decoder (`encoding/json`) calls a value in its errors: `cannot unmarshal array into …`.
 #[must_use]

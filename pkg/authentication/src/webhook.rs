@@ -8,8 +8,8 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use bytes::Bytes;
 use client::webhook::Webhook;
+use jsontree::json;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::chain::{TokenAuthenticator, TokenUser};
 

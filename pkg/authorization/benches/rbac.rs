@@ -5,7 +5,7 @@ use apimachinery::user_info::UserInfo;
 use authorization::rbac::{Binding, Index, Rule, decide};
 use authorization::{Attributes, Decision};
 use divan::{Bencher, black_box};
-use serde_json::json;
+use jsontree::json;
 
 #[global_allocator]
 static ALLOCATOR: divan::AllocProfiler = divan::AllocProfiler::system();

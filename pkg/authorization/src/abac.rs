@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apimachinery::user_info::{GROUP_AUTHENTICATED, UserInfo};
 use async_trait::async_trait;
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 use crate::{Attributes, Authorizer, Decision, PathRule, ResourceRule, Rules};
 
@@ -56,7 +56,7 @@ fn policy(line: &str) -> Result<Policy, String> {
     let (version, kind) = (text(members, "apiVersion")?, text(members, "kind")?);
     match (version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')), &*kind) {
         (Some("v1beta1"), "Policy") => {
-            let none = Map::new();
+            let none = Object::new();
             let spec = match members.get("spec") {
                 None | Some(Value::Null) => &none,
                 Some(spec) => spec.as_object().ok_or("spec must be an object")?,
@@ -69,7 +69,7 @@ fn policy(line: &str) -> Result<Policy, String> {
     }
 }
 
-fn of_spec(spec: &Map<String, Value>) -> Result<Policy, String> {
+fn of_spec(spec: &Object) -> Result<Policy, String> {
     let policy = Policy {
         user: text(spec, "user")?,
         group: text(spec, "group")?,
@@ -83,7 +83,7 @@ fn of_spec(spec: &Map<String, Value>) -> Result<Policy, String> {
 }
 
 /// Policies of the first version, whose empty members stand for everything.
-fn unversioned(members: &Map<String, Value>) -> Result<Policy, String> {
+fn unversioned(members: &Object) -> Result<Policy, String> {
     let mut policy = Policy {
         user: text(members, "user")?,
         group: text(members, "group")?,
@@ -115,7 +115,7 @@ fn authenticated_for_all(policy: Policy) -> Policy {
     }
 }
 
-fn text(members: &Map<String, Value>, name: &str) -> Result<String, String> {
+fn text(members: &Object, name: &str) -> Result<String, String> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -123,7 +123,7 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<String, String> {
     }
 }
 
-fn flag(members: &Map<String, Value>, name: &str) -> Result<bool, String> {
+fn flag(members: &Object, name: &str) -> Result<bool, String> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),

@@ -13,7 +13,7 @@ use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::figures::{Ended, Series};
 use crate::{Attributes, Authorizer, Decision, Failure, Rules};

@@ -11,10 +11,10 @@ use cel::plan::Plan;
 use cel::types::Type;
 use cel::value::{Stored, Value};
 use divan::{Bencher, black_box};
+use jsontree::{Value as Json, json};
 use schema::builtin;
 use schema::proto::encode;
 use schema::proto::inplace::MessageRef;
-use serde_json::{Value as Json, json};
 
 fn main() {
     divan::main();

@@ -20,7 +20,7 @@ use cel::plan::Plan;
 use cel::print::{Item, print};
 use cel::source::Source;
 use cel::types::Type;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();

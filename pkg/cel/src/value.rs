@@ -28,7 +28,7 @@ pub use opaque::{Check, Decision, Opaque};
 pub use stored::{Stored, StoredList, StoredMap};
 pub use typed::{ListKind, Typed, TypedSchema};
 
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 /// A point in time, with the offset in which its text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use cel::overloads::Libraries;
 use cel::plan::Plan;
 use cel::types::Type;
 use cel::value::{Value, text};
-use serde_json::{Value as Json, json};
+use jsontree::{Value as Json, json};
 
 const COST_LIMIT: &str = "operation cancelled: actual cost limit exceeded";
 

@@ -9,7 +9,7 @@ use cel::eval::{PER_CALL_LIMIT, evaluate};
 use cel::plan::Plan;
 use cel::types::Type;
 use cel::value::{Value, text};
-use serde_json::json;
+use jsontree::json;
 
 /// The text of the error that an expression about `o` ends with, or of its value.
 fn outcome(expression: &str) -> String {

@@ -108,7 +108,7 @@ struct Context {
 #[serde(default)]
 struct Extension {
     name: String,
-    extension: serde_json::Value,
+    extension: jsontree::Value,
 }
 
 /// The extension that is for `exec` plugins.
@@ -142,7 +142,7 @@ struct User {
     as_user_extra: Option<BTreeMap<String, Vec<String>>>,
     username: String,
     password: String,
-    auth_provider: Option<serde_json::Value>,
+    auth_provider: Option<jsontree::Value>,
     exec: Option<Exec>,
 }
 

@@ -11,10 +11,10 @@ use ::api::catalog::{Catalog, Owner};
 use ::api::options::Preconditions;
 use ::api::resources::{self, Handle};
 use ::api::tree::{child, integer, text};
+use jsontree::{Value, json};
 use registry::follow::{Change, Follower, Following, View};
 use registry::{Client, Registry, meta};
 use schema::object::Object;
-use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -264,7 +264,7 @@ impl ApiServices {
                 return None;
             }
             let mut new = current.clone();
-            new.insert("spec".to_owned(), wanted.object().remove("spec").unwrap_or_default());
+            new.insert("spec", wanted.object().remove("spec").unwrap_or_default());
             Some(new)
         };
         let kept = self.client.keep("", &wanted.name(), &change).await;

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::tree;
+use jsontree::json;
 use registry::Registry;
 use registry::client::{Client, Read};
 use schema::object::Object;
-use serde_json::json;
 
 use crate::api::PostStartHook;
 use crate::bootstrap::object;
@@ -200,7 +200,7 @@ fn wanted(current: Option<&Object>, own: &Known, now: i64) -> Result<Option<Obje
     if same {
         return Ok(None);
     }
-    config_map.insert("data".to_owned(), json!(data));
+    config_map.insert("data", json!(data));
     Ok(Some(config_map))
 }
 

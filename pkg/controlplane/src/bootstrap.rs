@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use apimachinery::features::Gate;
 use futures::future::{BoxFuture, join, ready};
+use jsontree::{Value, json};
 use registry::{Client, Registry, meta};
 use schema::object::Object;
-use serde_json::{Value, json};
 use storage::Storage;
 
 use crate::api::PostStartHook;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cacher::{Budget, Census, Delegator};
 use client::webhook::Figures;
 use endpoints::api::CompressedLists;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use server::memory::{Ledger, Meter};
 use server::metrics::Collector;
 use server::{ROWS_MAX, Section, histograms};

@@ -20,7 +20,7 @@ use std::time::Duration;
 use ::api::catalog::Catalog;
 use cacher::Seed;
 use endpoints::heavy::HeavyPool;
-use serde_json::Value;
+use jsontree::Value;
 use server::tls::CertificateFiles;
 use server::{BindOptions, Env};
 use storage::mvcc::Image;

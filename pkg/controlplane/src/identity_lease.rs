@@ -8,10 +8,10 @@ use api::options::Preconditions;
 use api::tree;
 use apimachinery::features::Gate;
 use apimachinery::time::{UnixTime, parse_micro_time};
+use jsontree::json;
 use registry::client::{Client, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_lease_that_nobody_renews_expires() {
         let now = UnixTime { seconds: 4000, nanos: 0 };
-        let check = |spec: serde_json::Value, expected: bool| {
+        let check = |spec: jsontree::Value, expected: bool| {
             assert_eq!(is_expired(&object(json!({"spec": spec})), now), expected);
         };
         check(json!({"renewTime": "1970-01-01T00:06:40.000000Z", "leaseDurationSeconds": 3600}), false);

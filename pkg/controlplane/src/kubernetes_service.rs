@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::resources::Resource;
+use jsontree::json;
 use registry::client::{Client, Read, Wanted};
 use registry::{Registry, meta};
 use schema::object::Object;
-use serde_json::json;
 use storage::Storage;
 use tokio::sync::Mutex;
 use tokio::time::timeout;

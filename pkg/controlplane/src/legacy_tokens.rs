@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use api::tree;
 use apimachinery::time::{UnixTime, parse_time};
+use jsontree::json;
 use registry::Registry;
 use registry::client::{Client, Read};
 use schema::object::Object;
-use serde_json::json;
 use tokio::time::Instant;
 
 use crate::api::PostStartHook;
@@ -83,7 +83,7 @@ fn wanted(current: Option<&Object>, now: UnixTime) -> Option<Object> {
     };
     let mut data = tree::child(&wanted, "data").cloned().unwrap_or_default();
     data.insert(SINCE.to_owned(), json!(day(now)));
-    wanted.insert("data".to_owned(), json!(data));
+    wanted.insert("data", json!(data));
     Some(wanted)
 }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_date_is_kept_and_nothing_else() {
         let now = UnixTime { seconds: 86_400, nanos: 0 };
-        let check = |data: Option<serde_json::Value>, expected: Option<&str>| {
+        let check = |data: Option<jsontree::Value>, expected: Option<&str>| {
             let current = data.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));
             let wanted = wanted(current.as_ref(), now);
             let since = wanted.as_ref().map(|wanted| tree::text(tree::child(wanted, "data").unwrap(), SINCE));

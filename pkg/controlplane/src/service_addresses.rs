@@ -9,11 +9,11 @@ use apimachinery::status::Status;
 use client::Address;
 use client::services::{EndpointSlice, Lister, Resolver, Routing, Service};
 use client::webhook;
+use jsontree::Value;
 use registry::Registry;
 use registry::follow::{Change, Follower, Following, View};
 use registry::meta;
 use schema::object::Object;
-use serde_json::Value;
 
 /// The label of a slice that names its Service.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";

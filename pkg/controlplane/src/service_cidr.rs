@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::tree;
+use jsontree::{Value, json};
 use registry::{Client, Registry, meta};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::api::PostStartHook;

@@ -18,10 +18,10 @@ use ::api::tree;
 use apimachinery::features::Release;
 use apimachinery::time::UnixTime;
 use endpoints::write_barrier::WriteBarrier;
+use jsontree::{Value, json};
 use registry::Registry;
 use registry::client::{Client, Read};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::api::PostStartHook;

@@ -9,7 +9,7 @@ mod kubelet;
 mod roles;
 mod walk;
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;

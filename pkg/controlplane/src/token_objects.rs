@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use authentication::service_account::{ObjectKind, ObjectState, SecretState, TokenObjects};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jsontree::Value;
 use registry::client::{Client, Read};
 use registry::{Element, Registry, StoredRef, codec, meta};
 use schema::object::{Object, get_str, set};
 use schema::proto::{Envelope, meta::Header};
-use serde_json::Value;
 
 /// The label that says since when a secret's token does not count.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";

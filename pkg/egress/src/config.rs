@@ -7,10 +7,10 @@ mod tests;
 use std::path::Path as FilePath;
 
 use apimachinery::field::{self, BadValue, Error, Path};
+use jsontree::Value;
 use schema::configuration::Shape::{List, Struct, Text};
 use schema::configuration::{ConfigurationFile, FileKind, Members};
 use serde::Deserialize;
-use serde_json::Value;
 
 const TLS: Members = Members {
     name: "TLSConfig",
@@ -114,7 +114,7 @@ impl EgressSelectorConfiguration {
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         let read = FILE.read(text)?;
         let mut config: Self =
-            serde_json::from_value(Value::Object(read.members)).map_err(|error| error.to_string())?;
+            jsontree::from_value(Value::Object(read.members)).map_err(|error| error.to_string())?;
         // The control plane's former name.
         for selection in config.egress_selections.iter_mut().flatten() {
             if selection.name == "master" {

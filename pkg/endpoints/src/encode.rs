@@ -7,6 +7,7 @@ use api::conversion::held_as_member;
 use api::resources::{Encoding, Resource, Storage as StorageRow};
 use api::structural::Coercion;
 use apimachinery::status::Status;
+use jsontree::Value;
 use memchr::memmem;
 use registry::{Budget, Element, Memo, StoredRef, codec};
 use schema::builtin::{self, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL};
@@ -14,7 +15,6 @@ use schema::object::Object;
 use schema::proto::{self, Envelope, TypeMetaHead};
 use schema::table::Message;
 use schema::{cbor, json_write, transcode, yaml};
-use serde_json::Value;
 
 use crate::forms;
 use crate::negotiate::Format;
@@ -222,7 +222,7 @@ pub(crate) fn served(object: Object, storage: &StorageRow, endpoint: &Resource) 
         return object;
     }
     let mut object = api::conversion::convert(object, storage.group_version, to, storage.kind);
-    object.insert("apiVersion".to_owned(), to.into());
+    object.insert("apiVersion", to.into());
     if let Some(kind) = storage.custom
         && let Err(error) = kind.coerce(to, &mut object, Coercion::Silent)
     {
@@ -235,10 +235,10 @@ pub(crate) fn served(object: Object, storage: &StorageRow, endpoint: &Resource) 
 /// Reduces an object to its metadata, in a version of `meta.k8s.io`.
 pub(crate) fn partial(mut object: Object, version: &str) -> Object {
     let mut out = Object::new();
-    out.insert("kind".to_owned(), PARTIAL_KIND.into());
-    out.insert("apiVersion".to_owned(), meta_api_version(version).into());
+    out.insert("kind", PARTIAL_KIND.into());
+    out.insert("apiVersion", meta_api_version(version).into());
     if let Some(metadata) = object.remove("metadata") {
-        out.insert("metadata".to_owned(), metadata);
+        out.insert("metadata", metadata);
     }
     out
 }
@@ -390,7 +390,7 @@ pub(crate) fn status_message() -> &'static Message {
 
 /// A Status as a tree.
 pub(crate) fn status_tree(status: &Status) -> Object {
-    match serde_json::to_value(status) {
+    match jsontree::to_value(status) {
         Ok(Value::Object(map)) => map,
         _ => Object::new(),
     }

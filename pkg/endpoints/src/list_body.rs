@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use api::resources::Handle;
 use apimachinery::status::Status;
+use jsontree::Value;
 use registry::generic::ListPage;
 use registry::{Budget, Element, ItemsIter};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META;
 use schema::object::Object;
 use schema::{cbor, json_write, proto};
-use serde_json::Value;
 
 use crate::chunks::{CHUNK_BYTES, Source};
 use crate::encode::{self, Outgoing, Shape, failed, protobuf_len, put_varint, varint_len};
@@ -87,12 +87,12 @@ fn each(
 /// `ListMeta` of a page as a tree.
 pub(crate) fn list_meta(page: &ListPage) -> Object {
     let mut meta = Object::new();
-    meta.insert("resourceVersion".to_owned(), page.revision.to_string().into());
+    meta.insert("resourceVersion", page.revision.to_string().into());
     if !page.continue_token.is_empty() {
-        meta.insert("continue".to_owned(), page.continue_token.clone().into());
+        meta.insert("continue", page.continue_token.clone().into());
     }
     if let Some(remaining) = page.remaining {
-        meta.insert("remainingItemCount".to_owned(), Value::from(remaining));
+        meta.insert("remainingItemCount", Value::from(remaining));
     }
     meta
 }

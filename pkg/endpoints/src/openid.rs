@@ -74,7 +74,7 @@ mod tests {
             let answer = answer.map_err(|status| status.code)?;
             let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
             assert_eq!(header("cache-control"), "public, max-age=3600");
-            let body: serde_json::Value = serde_json::from_slice(answer.body()).unwrap();
+            let body: jsontree::Value = serde_json::from_slice(answer.body()).unwrap();
             let members: Vec<String> = body.as_object().unwrap().keys().take(1).cloned().collect();
             Ok((header("content-type"), members.concat()))
         });

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use api::catalog::{Definition, Group};
 use api::resources::custom::{CustomKind, Names};
 use api::resources::{self, Encoding, Resource, Storage as StorageRow};
+use jsontree::Value;
 use registry::{Element, codec};
 use schema::proto::{self, Envelope};
-use serde_json::Value;
 
 /// Elements of one storage, and an endpoint that serves them.
 pub(crate) struct Stored {
@@ -51,8 +51,8 @@ fn element(storage: &StorageRow, bytes: &[u8]) -> Option<Arc<Element>> {
     let mut object = proto::decode(storage.message, envelope.raw).unwrap();
     codec::strip_revision(&mut object);
     if storage.encoding == Encoding::Json {
-        object.insert("kind".to_owned(), storage.kind.into());
-        object.insert("apiVersion".to_owned(), storage.group_version.into());
+        object.insert("kind", storage.kind.into());
+        object.insert("apiVersion", storage.group_version.into());
     }
     let value = codec::encode(storage, &object).ok()?;
     let revision = 1000 + i64::try_from(value.len()).unwrap();

@@ -11,7 +11,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use http::request::Parts;
 use http::{Method, Version};
 use http_body::Body as _;
-use serde_json::json;
+use jsontree::json;
 
 use crate::dispatch::Response;
 use crate::observed::{Observed, Sent};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use api::resources::{Handle, Resource};
 use apimachinery::status::Status;
 use bytes::Bytes;
+use jsontree::json;
 use registry::generic::{Event, EventType, WatchEvent};
 use registry::{Budget, Registry};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
 use schema::object::Object;
 use schema::table::Message;
 use schema::{cbor, proto};
-use serde_json::json;
 
 use crate::encode::{self, Outgoing, PARTIAL_KIND, Shape, varint_len};
 use crate::forms;
@@ -165,7 +165,7 @@ impl Encoder {
                 let Resource { kind, kind_group_version, .. } = endpoint;
                 let object = bookmark(kind, kind_group_version, revision, initial_events_end);
                 let mut meta = Object::new();
-                meta.insert("resourceVersion".to_owned(), revision.to_string().into());
+                meta.insert("resourceVersion", revision.to_string().into());
                 // Without its metadata the row would not say that the initial state is complete.
                 let include = match request.include {
                     IncludeObject::None if initial_events_end => IncludeObject::Metadata,
@@ -197,9 +197,9 @@ fn bookmark(kind: &str, api_version: &str, revision: i64, initial_events_end: bo
         metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
     }
     let mut object = Object::new();
-    object.insert("kind".to_owned(), kind.into());
-    object.insert("apiVersion".to_owned(), api_version.into());
-    object.insert("metadata".to_owned(), metadata);
+    object.insert("kind", kind.into());
+    object.insert("apiVersion", api_version.into());
+    object.insert("metadata", metadata);
     object
 }
 

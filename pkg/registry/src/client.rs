@@ -15,8 +15,8 @@ use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use cacher::Element;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, UpdateOutcome, UpdateRequest, WatchEvents};
@@ -290,8 +290,8 @@ impl Client {
     /// Fills in what every write of the object has to say.
     fn complete(&self, old: Option<&Object>, object: &mut Object) {
         let version = self.row.storage.map_or(self.row.group_version, |storage| storage.group_version);
-        object.insert("apiVersion".to_owned(), version.into());
-        object.insert("kind".to_owned(), self.row.kind.into());
+        object.insert("apiVersion", version.into());
+        object.insert("kind", self.row.kind.into());
         api::defaults::apply(version, self.row.kind, object, self.registry.gates());
         let Some(fields) = self.fields() else { return };
         if let Err(error) = fields.update(old, object, self.manager, self.now()) {

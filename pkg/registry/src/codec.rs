@@ -15,11 +15,11 @@ use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::Bytes;
 use cacher::Element;
+use jsontree::Value;
 use schema::object::Object;
 use schema::proto::Envelope;
 use schema::proto::inplace::MessageRef;
 use schema::{cbor, json, json_write, proto};
-use serde_json::Value;
 use storage::{KeyValue, Revision};
 
 use crate::meta;
@@ -238,8 +238,8 @@ pub(crate) fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Ob
         true => object,
         false => api::conversion::convert(object, from, row.group_version, row.kind),
     };
-    object.insert("kind".to_owned(), row.kind.into());
-    object.insert("apiVersion".to_owned(), row.group_version.into());
+    object.insert("kind", row.kind.into());
+    object.insert("apiVersion", row.group_version.into());
     object
 }
 

@@ -36,8 +36,8 @@ use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
 use cacher::Delegator;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use storage::Turns;
 
 use crate::StoredRef;

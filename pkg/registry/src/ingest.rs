@@ -11,11 +11,11 @@ use api::resources::{self, Encoding, Handle, Resource, Storage as StorageRow};
 use apimachinery::features::Gates;
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
+use jsontree::Value;
 use schema::object::Object;
 use schema::proto::inplace::MessageRef;
 use schema::proto::meta::Header;
 use schema::proto::{self, Envelope, ScalarRef};
-use serde_json::Value;
 
 use crate::{codec, meta};
 

@@ -24,8 +24,8 @@ use apimachinery::features::Gates;
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::generic::Entropy;
 use crate::meta;
@@ -250,7 +250,8 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     if storage.message.open {
         // A status that has no subresource of its own counts. One that has is the old one by now.
         let counted = |object: &'_ Object| object.iter().filter(|(name, _)| *name != "metadata").count();
-        let same = |(name, value): (&String, &Value)| name == "metadata" || old.get(name) == Some(value);
+        let same =
+            |(name, value): (&jsontree::Key, &Value)| name == "metadata" || old.get(name) == Some(value);
         return counted(new) != counted(old) || !new.iter().all(same);
     }
     let observed = |name: &str| matches!(name, "metadata" | "status");

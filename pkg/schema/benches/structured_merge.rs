@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 
 use divan::{Bencher, black_box};
+use jsontree::{Value, json};
 use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
 use schema::structured_merge::Set;
 use schema::structured_merge::model::TypeRef;
 use schema::structured_merge::typed::{Duplicates, compare, field_set, validate};
 use schema::structured_merge::updater::{ConvertError, Converter, Managers, Updater, VersionedSet};
-use serde_json::{Value, json};
 
 fn main() {
     divan::main();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use apimachinery::go_json;
 use apimachinery::go_quote::Quoted;
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 use crate::json::errors::{not_registered, strict_decoding_error};
 
@@ -102,7 +102,7 @@ pub struct Configuration {
     /// The version that it is written in, without the group.
     pub version: &'static str,
     /// Everything but kind and version.
-    pub members: Map<String, Value>,
+    pub members: Object,
 }
 
 impl ConfigurationFile {
@@ -126,7 +126,7 @@ impl ConfigurationFile {
     pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
         let (json, duplicates) = as_json(text).map_err(ReadError::Wrong)?;
         let known = self.kind_of(&json, text)?;
-        let mut object: Map<String, Value> =
+        let mut object: Object =
             serde_json::from_slice(&json).map_err(|error| ReadError::Wrong(error.to_string()))?;
         object.retain(|name, _| name != "kind" && name != "apiVersion");
         let mut reading =
@@ -183,12 +183,8 @@ struct Reading {
 }
 
 impl Reading {
-    fn members(
-        &mut self,
-        of: &'static Members,
-        object: Map<String, Value>,
-    ) -> Result<Map<String, Value>, String> {
-        let mut read = Map::new();
+    fn members(&mut self, of: &'static Members, object: Object) -> Result<Object, String> {
+        let mut read = Object::new();
         for (name, value) in object {
             let Some((known, shape)) = of.all.iter().find(|(known, _)| *known == name) else {
                 self.unknown.push(format!("unknown field {}", Quoted(&format!("{}{name}", self.path))));
@@ -209,7 +205,7 @@ impl Reading {
 
     fn value(&mut self, within: &'static Members, shape: Shape, value: Value) -> Result<Value, String> {
         let fits_int32 =
-            |number: &serde_json::Number| number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
+            |number: &jsontree::Number| number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
         match (shape, value) {
             (_, Value::Null) => Ok(Value::Null),
             (Shape::Any, value) => Ok(value),
@@ -258,7 +254,7 @@ fn zero(shape: Shape) -> Value {
         Shape::Bool => Value::from(false),
         Shape::Int32 | Shape::Int64 => Value::from(0),
         Shape::Any => Value::Null,
-        Shape::Struct(_) => Value::Object(Map::new()),
+        Shape::Struct(_) => Value::Object(Object::new()),
         Shape::List(_) => Value::Array(Vec::new()),
     }
 }
@@ -266,7 +262,7 @@ fn zero(shape: Shape) -> Value {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
 

@@ -23,12 +23,12 @@
 //! and `null` for the zero value, so an editor need not tidy up after itself. Members that the
 //! tables do not know are never written.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::table::Shape;
 
 /// An object; members in bytewise order of their names.
-pub type Object = serde_json::Map<String, Value>;
+pub type Object = jsontree::Object;
 
 /// Whether a pointer to this type may be set and still read `null`, so that `null` is not nil there.
 pub(crate) fn null_is_set(shape: Shape) -> bool {

@@ -294,7 +294,7 @@ fn scalar_type(ty: Type, w: &mut Writer) {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
     use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUSDETAILS as DETAILS;

@@ -17,7 +17,7 @@ pub use expand::expand;
 
 use std::borrow::Borrow;
 
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::json::scan::Scanner;
 use crate::json::{self, Decoded, StrictError, TypeError};

@@ -1,6 +1,6 @@
 //! How much memory the tree of a body may take: an object of a few bytes can be a node of some hundred.
 
-use serde_json::Value;
+use jsontree::Value;
 
 /// How many bytes of tree a byte of body may become, besides [`ALLOWANCE_BYTES`]. A request has its object as a tree
 /// twice for a while; objects that people write take less than 8 times their text.

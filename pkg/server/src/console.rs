@@ -14,7 +14,7 @@ use axum::extract::Path;
 use flowcontrol::LevelState;
 use http::HeaderMap;
 use http::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS};
-use serde_json::{Map, Value, json};
+use jsontree::{Object, Value, json};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -94,7 +94,7 @@ impl Console {
     /// Everything, as one document.
     fn state(&self) -> Value {
         let time = Value::String(self.env.clock.now().rfc3339().to_string());
-        let mut state = Map::from_iter([("time".to_owned(), time)]);
+        let mut state = Object::from_iter([("time".to_owned(), time)]);
         state.extend(self.sections.iter().map(|section| (section.name.to_owned(), (section.look)())));
         Value::Object(state)
     }

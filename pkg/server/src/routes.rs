@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, HeaderValue};
-use serde_json::json;
+use jsontree::json;
 
 use apimachinery::status::Status;
 use endpoints::dispatch::Response;

@@ -6,9 +6,9 @@ mod tests;
 
 use apimachinery::field::{self, Path};
 use apimachinery::go_json;
+use jsontree::Value;
 use schema::json::errors::{self, strict_decoding_error};
 use schema::object::Object;
-use serde_json::Value;
 
 const GROUP: &str = "apiserver.config.k8s.io";
 const KIND: &str = "TracingConfiguration";

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use apimachinery::clock::Clock;
 use apimachinery::go_quote::Quoted;
 use apimachinery::time::UnixTime;
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::fmt::format::Writer;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use apimachinery::clock::Clock;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use server::ROWS_MAX;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;

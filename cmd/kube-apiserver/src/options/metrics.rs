@@ -18,7 +18,7 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
     let selection = match Selection::default().without(disabled.clone()) {
         Ok(selection) => selection,
         Err(name) => {
-            let shown = serde_json::json!(disabled);
+            let shown = jsontree::json!(disabled);
             errors.push(format!(
                 "metrics.disabledMetrics: Invalid value: {shown}: must be fully qualified metric names matching \
                  {:?}, got {name:?}",
@@ -36,11 +36,11 @@ pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
             selection
         }
         (true, None) => allow(selection, &inline(flags), errors, |reason, pairs| {
-            format!("metrics.allowListMapping: Invalid value: {}: {reason}", serde_json::json!(pairs))
+            format!("metrics.allowListMapping: Invalid value: {}: {reason}", jsontree::json!(pairs))
         }),
         (false, Some(path)) => match read(path) {
             Ok(pairs) => allow(selection, &pairs, errors, |reason, pairs| {
-                let inner = serde_json::json!(pairs);
+                let inner = jsontree::json!(pairs);
                 of_manifest(
                     path,
                     &format!(

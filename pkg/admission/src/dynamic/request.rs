@@ -1,8 +1,8 @@
 //! `AdmissionRequest`, the part of an `AdmissionReview` that is the same for all who are asked.
 
 use api::resources::Resource;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use super::Versioned;
 
@@ -46,16 +46,16 @@ fn resource(endpoint: &Resource<'_>) -> Value {
 
 fn user(user: &apimachinery::user_info::UserInfo) -> Value {
     let mut info = Object::new();
-    info.insert("username".to_owned(), user.name.as_str().into());
+    info.insert("username", user.name.as_str().into());
     if !user.uid.is_empty() {
-        info.insert("uid".to_owned(), user.uid.as_str().into());
+        info.insert("uid", user.uid.as_str().into());
     }
     if !user.groups.is_empty() {
-        info.insert("groups".to_owned(), user.groups.clone().into());
+        info.insert("groups", user.groups.clone().into());
     }
     if !user.extra.is_empty() {
         let extra = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
-        info.insert("extra".to_owned(), Value::Object(extra.collect()));
+        info.insert("extra", Value::Object(extra.collect()));
     }
     Value::Object(info)
 }

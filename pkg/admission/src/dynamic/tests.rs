@@ -1,7 +1,7 @@
 //! Claims about who is asked.
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::Operation;

@@ -81,7 +81,7 @@ impl EventRateLimitConfiguration {
         let path = Path::root("limits");
         let mut errors = Vec::new();
         if children(&members, "limits").next().is_none() {
-            let given = members.get("limits").unwrap_or(&serde_json::Value::Null);
+            let given = members.get("limits").unwrap_or(&jsontree::Value::Null);
             errors.push(Error::invalid(&path, given, "must not be empty"));
         }
         let mut limits = Vec::new();

@@ -4,8 +4,8 @@ use cel::admission::{Options, Returns, environment};
 use cel::arena::Arena;
 use cel::env::Environment;
 use cel::value::Value;
+use jsontree::Value as Json;
 use schema::object::Object;
-use serde_json::Value as Json;
 
 use super::{Authorizations, Fault, Inputs, Program};
 use crate::dynamic::{Surroundings, Versioned, Whose, admission_request};
@@ -71,7 +71,7 @@ impl Conditions {
         let mut request = admission_request(seen);
         // Conditions are told the resource that the request went to, whatever version is asked for.
         if let Some(own) = request.get("requestResource").cloned() {
-            request.insert("resource".to_owned(), own);
+            request.insert("resource", own);
         }
         let request = Json::Object(request);
         let authorizations = Authorizations::new(around.authorizer.as_ref(), seen.attributes.user);

@@ -9,9 +9,9 @@ use cel::env::Environment;
 use cel::eval::{Evaluation, PER_CALL_LIMIT, evaluate};
 use cel::plan::Plan;
 use cel::value::{Check, Opaque, Value, described};
+use jsontree::Value as Json;
 use schema::object::Object;
 use schema::table::Message;
-use serde_json::Value as Json;
 
 use super::Authorizations;
 use crate::Attributes;
@@ -192,7 +192,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use cel::admission::{Options, environment};
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
 

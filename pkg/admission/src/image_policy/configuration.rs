@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apimachinery::go_json;
 use apimachinery::time::format_duration;
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 const NANOS_OF_SECOND: i64 = 1_000_000_000;
 const NANOS_OF_MILLISECOND: i64 = 1_000_000;
@@ -58,7 +58,7 @@ impl ImagePolicyConfiguration {
         let text = text.ok_or("no config specified")?;
         let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
         let root: Value = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
-        let empty = Map::new();
+        let empty = Object::new();
         let members = match &root {
             Value::Null => &empty,
             Value::Object(members) => members,
@@ -119,12 +119,12 @@ impl Span {
 }
 
 /// A member; Go finds it without regard to case.
-fn member<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+fn member<'v>(members: &'v Object, name: &str) -> Option<&'v Value> {
     let alike = || members.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value);
     members.get(name).or_else(alike)
 }
 
-fn number(policy: &Map<String, Value>, name: &str) -> Result<i64, String> {
+fn number(policy: &Object, name: &str) -> Result<i64, String> {
     match member(policy, name) {
         None | Some(Value::Null) => Ok(0),
         Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {

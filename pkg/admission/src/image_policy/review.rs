@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use api::tree::{child, children, flag, pairs, text};
 use apimachinery::go_quote::quote;
+use jsontree::{Value, json};
 use schema::builtin::IO_K8S_API_IMAGEPOLICY_V1ALPHA1_IMAGEREVIEW as IMAGE_REVIEW;
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use crate::Attributes;
 
@@ -45,13 +45,13 @@ pub(super) fn spec(a: &Attributes<'_>, pod: &Object) -> Object {
         .collect();
     let mut spec = Object::new();
     if !containers.is_empty() {
-        spec.insert("containers".to_owned(), containers.into());
+        spec.insert("containers", containers.into());
     }
     if !annotations.is_empty() {
-        spec.insert("annotations".to_owned(), annotations.into());
+        spec.insert("annotations", annotations.into());
     }
     if !a.namespace.is_empty() {
-        spec.insert("namespace".to_owned(), a.namespace.into());
+        spec.insert("namespace", a.namespace.into());
     }
     spec
 }

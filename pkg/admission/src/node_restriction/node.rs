@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use api::tree::{child, is_set, pairs};
 use apimachinery::go_quote::quote;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::{Attributes, Operation, Verdict};
 

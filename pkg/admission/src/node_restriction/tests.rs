@@ -6,8 +6,8 @@ use apimachinery::features::Effective;
 use apimachinery::user_info::UserInfo;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jsontree::{Value, json};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
-use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{Permits, Store, Write};

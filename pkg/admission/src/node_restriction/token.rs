@@ -4,8 +4,8 @@ use api::tree::{child, children, list, text};
 use apimachinery::features::Gate;
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::NodeRestriction;
 use super::pod::node_name;

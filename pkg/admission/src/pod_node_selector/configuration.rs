@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use jsontree::Value;
 
 /// Go finds members without regard to case.
 const MEMBER: &str = "podNodeSelectorPluginConfig";

@@ -4,8 +4,8 @@
 use api::tree::{children, list};
 use api::validation::kinds::validate_tolerations;
 use apimachinery::field::Path;
+use jsontree::Value;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
-use serde_json::Value;
 
 const TOLERATION: Members = Members {
     name: "v1.Toleration",

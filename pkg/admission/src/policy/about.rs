@@ -1,9 +1,9 @@
 //! What a policy is told of a request, and how its conditions see it.
 
 use cel::arena::Arena;
+use jsontree::Value as Json;
 use schema::builtin::IO_K8S_API_CORE_V1_NAMESPACE as NAMESPACE;
 use schema::object::Object;
-use serde_json::Value as Json;
 
 use super::model::Policy;
 use super::params::Param;
@@ -38,7 +38,7 @@ impl Requests {
         let conditions = is_other.then(|| {
             let mut request = request.clone();
             let own = request.get("requestResource").cloned().unwrap_or_default();
-            request.insert("resource".to_owned(), own);
+            request.insert("resource", own);
             Json::Object(request)
         });
         Requests { rules: Json::Object(request), conditions }

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use api::resources::Resource;
+use jsontree::Value as Json;
 use schema::json_write;
 use schema::object::Object;
 use schema::patch::expand;
 use schema::patch::json_patch::JsonPatch;
 use schema::structured_merge::model::{Items, Schema, TypeRef};
 use schema::structured_merge::typed::{Duplicates, merge, validate};
-use serde_json::Value as Json;
 
 use super::mutations::Change;
 
@@ -92,8 +92,8 @@ fn merged(configuration: &Object, object: &Object, endpoint: &Resource<'_>) -> R
     let failed = |why: String| format!("error applying patch: {why}");
     let ty = type_of(endpoint);
     let mut configuration = configuration.clone();
-    configuration.insert("kind".to_owned(), endpoint.kind.into());
-    configuration.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    configuration.insert("kind", endpoint.kind.into());
+    configuration.insert("apiVersion", endpoint.kind_group_version.into());
     let configuration = Json::Object(configuration);
     validate(&configuration, ty, Duplicates::Refuse)
         .map_err(|error| failed(format!("failed to convert patch object to typed object: {error}")))?;

@@ -4,8 +4,8 @@ use api::tree::{child, children, text};
 use cel::admission::{Options, Returns};
 use cel::arena::Arena;
 use cel::value::{Opaque, Value};
+use jsontree::{Value as Json, json};
 use schema::object::Object;
-use serde_json::{Value as Json, json};
 
 use super::BUDGET;
 use super::about::About;

@@ -7,8 +7,8 @@ use apimachinery::go_quote::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cel::value::{List, Map, Opaque, Value, text};
+use jsontree::Value as Json;
 use schema::object::Object;
-use serde_json::Value as Json;
 
 /// How deeply values may nest.
 const DEPTH_MAX: usize = 128;
@@ -99,7 +99,7 @@ fn number(value: f64) -> Json {
     if value.fract() == 0.0 && value.abs() <= EXACT {
         return (value as i64).into();
     }
-    serde_json::Number::from_f64(value).map_or_else(|| value.to_string().into(), Json::Number)
+    jsontree::Number::from_f64(value).map_or_else(|| value.to_string().into(), Json::Number)
 }
 
 /// Checks that the type of every object within is named by the fields on the way to it.

@@ -11,9 +11,9 @@ use api::resources::{Handle, Resource};
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use futures::FutureExt;
+use jsontree::{Value, json};
 use schema::builtin;
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use super::*;
 use crate::dynamic::{Edited, Versions};
@@ -35,8 +35,8 @@ impl Versions for OneVersion {
 
     async fn shown(&self, _: &Attributes<'_>, o: &Object, at: &Resource<'_>) -> Result<Object, Box<Status>> {
         let mut object = o.clone();
-        object.insert("kind".to_owned(), at.kind.into());
-        object.insert("apiVersion".to_owned(), at.kind_group_version.into());
+        object.insert("kind", at.kind.into());
+        object.insert("apiVersion", at.kind_group_version.into());
         Ok(object)
     }
 

@@ -1,6 +1,6 @@
 //! Sums over pods.
 
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::testing::object;

@@ -1,7 +1,7 @@
 //! Writes against quotas.
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::testing::{Store, Write};

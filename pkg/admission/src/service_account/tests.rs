@@ -1,7 +1,7 @@
 //! Pods and their accounts.
 #![allow(clippy::unwrap_used)]
 
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::testing::{Store, Write};

@@ -2,8 +2,8 @@
 
 use api::tree::{children, children_mut, text};
 use apimachinery::names;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use crate::meta::push;
 

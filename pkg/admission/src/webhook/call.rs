@@ -47,7 +47,7 @@ impl Question {
             }
             None => Ok(b"null".to_vec()),
         };
-        let head = serde_json::Value::Object(admission_request(seen)).to_string();
+        let head = jsontree::Value::Object(admission_request(seen)).to_string();
         Ok(Question {
             endpoint: Question::key(seen),
             head: head.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),

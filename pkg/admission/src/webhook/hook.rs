@@ -6,8 +6,8 @@ use api::tree::{child, maybe_text, text, texts};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cel::admission::Options;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::response::Review;
 use crate::dynamic::Criteria;

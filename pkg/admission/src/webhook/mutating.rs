@@ -5,9 +5,9 @@ use std::sync::Arc;
 use apimachinery::status::Status;
 use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
+use jsontree::Value;
 use schema::object::Object;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::call::{self, Question};
 use super::figures::Told;

@@ -5,10 +5,10 @@ use apimachinery::go_quote::quote;
 use apimachinery::status::{Cause, Details, Status};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jsontree::Value;
 use schema::object::Object;
 use schema::room::Room;
 use schema::{builtin, json};
-use serde_json::Value;
 
 const KIND: &str = "AdmissionReview";
 

@@ -12,8 +12,8 @@ use apimachinery::status::Status;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use super::*;
 use crate::dynamic::{Edited, Versions};
@@ -173,8 +173,8 @@ impl Versions for World {
         at: &Resource<'_>,
     ) -> Result<Object, Box<Status>> {
         let mut shown = shown.clone();
-        shown.insert("apiVersion".to_owned(), at.kind_group_version.into());
-        shown.insert("kind".to_owned(), at.kind.into());
+        shown.insert("apiVersion", at.kind_group_version.into());
+        shown.insert("kind", at.kind.into());
         Ok(shown)
     }
 

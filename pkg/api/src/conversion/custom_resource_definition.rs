@@ -6,10 +6,10 @@
 use super::{json_text, move_member};
 use crate::semantic;
 use crate::tree::{child_mut, children, children_mut, flag, list, rename, text};
+use jsontree::{Value, json};
 use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
-use serde_json::{Value, json};
 
 /// What a version says in `v1`, and where it stands at the top of a `v1beta1` spec.
 const HOISTED: [(&str, &str); 4] = [
@@ -28,12 +28,12 @@ pub(super) fn v1_to_v1beta1(definition: &mut Object) {
     }
     let first = list(spec, "versions").first().and_then(Value::as_object);
     if let Some(name) = first.map(|version| text(version, "name").to_owned()) {
-        spec.insert("version".to_owned(), Value::from(name));
+        spec.insert("version", Value::from(name));
         hoist(spec);
     }
     rename_column_paths(spec, "jsonPath", "JSONPath");
     let preserve = flag(spec, "preserveUnknownFields");
-    spec.insert("preserveUnknownFields".to_owned(), Value::from(preserve));
+    spec.insert("preserveUnknownFields", Value::from(preserve));
     let Some(conversion) = child_mut(spec, "conversion") else { return };
     if let Some(Value::Object(mut webhook)) = conversion.remove("webhook") {
         move_member(&mut webhook, "clientConfig", conversion, "webhookClientConfig");
@@ -48,7 +48,7 @@ pub(super) fn v1beta1_to_v1(definition: &mut Object) {
     if list(spec, "versions").is_empty()
         && let Some(name @ Value::String(_)) = version
     {
-        spec.insert("versions".to_owned(), json!([{"name": name, "served": true, "storage": true}]));
+        spec.insert("versions", json!([{"name": name, "served": true, "storage": true}]));
     }
     for (of_version, of_spec) in HOISTED {
         let Some(value) = spec.remove(of_spec).filter(|value| !value.is_null()) else { continue };
@@ -65,7 +65,7 @@ pub(super) fn v1beta1_to_v1(definition: &mut Object) {
     move_member(conversion, "webhookClientConfig", &mut webhook, "clientConfig");
     move_member(conversion, "conversionReviewVersions", &mut webhook, "conversionReviewVersions");
     if !webhook.is_empty() {
-        conversion.insert("webhook".to_owned(), Value::Object(webhook));
+        conversion.insert("webhook", Value::Object(webhook));
     }
 }
 

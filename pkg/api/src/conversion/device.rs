@@ -3,13 +3,13 @@
 //! device hides what it has in a `basic` part.
 
 use crate::tree::{child_mut, children_mut};
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_RESOURCE_V1_EXACTDEVICEREQUEST as EXACT_DEVICE_REQUEST,
     IO_K8S_API_RESOURCE_V1BETA1_BASICDEVICE as BASIC_DEVICE,
 };
 use schema::object::Object;
 use schema::table::Message;
-use serde_json::Value;
 
 pub(super) fn claim_to_hub(claim: &mut Object) {
     for_each_request(claim, request_to_hub);
@@ -42,7 +42,7 @@ pub(super) fn slice_from_hub(slice: &mut Object) {
     let Some(spec) = child_mut(slice, "spec") else { return };
     for device in children_mut(spec, "devices") {
         let basic = take(&BASIC_DEVICE, device);
-        device.insert("basic".to_owned(), Value::Object(basic));
+        device.insert("basic", Value::Object(basic));
     }
 }
 
@@ -58,7 +58,7 @@ fn request_to_hub(request: &mut Object) {
     let exactly = take(&EXACT_DEVICE_REQUEST, request);
     let pointer = |name: &str| EXACT_DEVICE_REQUEST.member(name).is_some_and(|field| field.pointer);
     if exactly.iter().any(|(name, value)| is_set(value) || (pointer(name) && !value.is_null())) {
-        request.insert("exactly".to_owned(), Value::Object(exactly));
+        request.insert("exactly", Value::Object(exactly));
     }
 }
 

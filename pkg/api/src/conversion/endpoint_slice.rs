@@ -2,8 +2,8 @@
 //! a map of topology labels.
 
 use crate::tree::{children_mut, text};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -19,7 +19,7 @@ pub(super) fn from_hub(slice: &mut Object) {
 fn endpoint_to_hub(endpoint: &mut Object) {
     let Some(Value::Object(mut topology)) = endpoint.remove("topology") else { return };
     if let Some(zone) = topology.remove(ZONE) {
-        endpoint.insert("zone".to_owned(), zone);
+        endpoint.insert("zone", zone);
     }
     // A host name that is not the node's stays.
     if let Some(node) = endpoint.get("nodeName")
@@ -28,7 +28,7 @@ fn endpoint_to_hub(endpoint: &mut Object) {
         topology.remove(HOSTNAME);
     }
     if !topology.is_empty() {
-        endpoint.insert("deprecatedTopology".to_owned(), Value::Object(topology));
+        endpoint.insert("deprecatedTopology", Value::Object(topology));
     }
 }
 
@@ -46,6 +46,6 @@ fn endpoint_from_hub(endpoint: &mut Object) {
         topology.insert(HOSTNAME.to_owned(), node.clone());
     }
     if !topology.is_empty() {
-        endpoint.insert("topology".to_owned(), Value::Object(topology));
+        endpoint.insert("topology", Value::Object(topology));
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{json_text, scaling_behavior, scaling_metrics};
 use crate::tree::{child, child_mut, text};
+use jsontree::{Value, json};
 use schema::builtin::{
     IO_K8S_API_AUTOSCALING_V1_HORIZONTALPODAUTOSCALERCONDITION as CONDITION,
     IO_K8S_API_AUTOSCALING_V1_METRICSPEC as METRIC_SPEC,
@@ -10,7 +11,6 @@ use schema::builtin::{
 };
 use schema::object::{self, Object};
 use schema::table::Message;
-use serde_json::{Value, json};
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";

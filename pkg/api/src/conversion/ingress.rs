@@ -2,8 +2,8 @@
 //! which a backend is a name and a port side by side, and the one of the spec has another name.
 
 use crate::tree::{child, child_mut, children_mut, integer, rename, text};
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 pub(super) fn to_hub(ingress: &mut Object) {
     let Some(spec) = child_mut(ingress, "spec") else { return };
@@ -41,7 +41,7 @@ fn backend_to_hub(backend: &mut Object) {
         _ if name.is_empty() => return,
         _ => json!({}),
     };
-    backend.insert("service".to_owned(), json!({"name": name, "port": port}));
+    backend.insert("service", json!({"name": name, "port": port}));
 }
 
 fn backend_from_hub(backend: &mut Object) {
@@ -52,6 +52,6 @@ fn backend_from_hub(backend: &mut Object) {
         "" => Value::from(integer(port, "number")),
         name => Value::from(name),
     };
-    backend.insert("serviceName".to_owned(), Value::from(text(&service, "name")));
-    backend.insert("servicePort".to_owned(), port);
+    backend.insert("serviceName", Value::from(text(&service, "name")));
+    backend.insert("servicePort", port);
 }

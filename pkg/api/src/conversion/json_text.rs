@@ -1,9 +1,9 @@
 //! JSON text inside objects: in annotations, and raw values in CustomResourceDefinition schemas.
 
+use jsontree::Value;
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 use schema::{json, json_write};
-use serde_json::Value;
 
 /// A raw value after a round trip through Go's untyped values: compact, keys sorted, integers kept
 /// while they fit 64 bits, other numbers as doubles. `None` if the text does not parse.

@@ -11,8 +11,8 @@ use crate::tree::{child_mut, children_mut, integer, list, pairs, rename, text};
 use apimachinery::strconv::{NumError, parse_int};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 use thiserror::Error;
 
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
@@ -79,7 +79,7 @@ fn pod(pod: &mut Object) {
     if let Some(spec) = child_mut(pod, "spec")
         && integer(spec, "terminationGracePeriodSeconds") < 0
     {
-        spec.insert("terminationGracePeriodSeconds".to_owned(), Value::from(1));
+        spec.insert("terminationGracePeriodSeconds", Value::from(1));
     }
     let Some(status) = child_mut(pod, "status") else { return };
     let first = list(status, "podIPs").first().and_then(Value::as_object).map(|ip| text(ip, "ip"));
@@ -88,11 +88,11 @@ fn pod(pod: &mut Object) {
         // The single address counts: an old kubelet knows no other.
         (single, first) if !single.is_empty() && Some(single) != first => {
             let addresses = json!([{"ip": single}]);
-            status.insert("podIPs".to_owned(), addresses);
+            status.insert("podIPs", addresses);
         }
         (_, first) => {
             let first = Value::from(first.unwrap_or_default());
-            status.insert("podIP".to_owned(), first);
+            status.insert("podIP", first);
         }
     }
 }
@@ -115,7 +115,7 @@ fn pod_spec(template: &mut Object) {
     }
     match text(spec, "serviceAccountName").to_owned() {
         name if name.is_empty() => drop(spec.remove("serviceAccount")),
-        name => drop(spec.insert("serviceAccount".to_owned(), Value::from(name))),
+        name => drop(spec.insert("serviceAccount", Value::from(name))),
     }
     let context = spec.entry("securityContext").or_insert(Value::Null);
     if context.is_null() {
@@ -133,8 +133,8 @@ fn stateful_set(object: &mut Object) {
     pod_template(object, &["spec", "template"]);
     let Some(spec) = child_mut(object, "spec") else { return };
     for claim in children_mut(spec, "volumeClaimTemplates") {
-        claim.insert("apiVersion".to_owned(), Value::from("v1"));
-        claim.insert("kind".to_owned(), Value::from("PersistentVolumeClaim"));
+        claim.insert("apiVersion", Value::from("v1"));
+        claim.insert("kind", Value::from("PersistentVolumeClaim"));
     }
 }
 
@@ -167,11 +167,11 @@ fn node(object: &mut Object) {
         ("", None) => {}
         (single, first) if !single.is_empty() && Some(single) != first => {
             let ranges = json!([single]);
-            spec.insert("podCIDRs".to_owned(), ranges);
+            spec.insert("podCIDRs", ranges);
         }
         (_, first) => {
             let first = Value::from(first.unwrap_or_default());
-            spec.insert("podCIDR".to_owned(), first);
+            spec.insert("podCIDR", first);
         }
     }
 }

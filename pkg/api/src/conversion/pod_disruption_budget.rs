@@ -3,8 +3,8 @@
 //! other; it never stands among a user's own terms.
 
 use crate::tree::{child, child_mut, list, text};
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 const RESERVED: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 /// In `v1`, matches nothing.
@@ -69,5 +69,5 @@ fn is_only(selector: &Object, operator: &str) -> bool {
 
 fn set_only(selector: &mut Object, operator: &str) {
     selector.clear();
-    selector.insert("matchExpressions".to_owned(), json!([{"key": RESERVED, "operator": operator}]));
+    selector.insert("matchExpressions", json!([{"key": RESERVED, "operator": operator}]));
 }

@@ -3,8 +3,8 @@
 
 use crate::tree::{children_mut, text};
 use apimachinery::user_info::GROUP_AUTHENTICATED;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_V1ALPHA1: &str = "rbac.authorization.k8s.io/v1alpha1";
@@ -24,10 +24,10 @@ fn subject_to_hub(subject: &mut Object) {
         "User" | "Group" => RBAC,
         _ => version.as_ref().and_then(Value::as_str).map_or("", group_of),
     };
-    subject.insert("apiGroup".to_owned(), Value::from(group));
+    subject.insert("apiGroup", Value::from(group));
     if text(subject, "kind") == "User" && text(subject, "name") == "*" {
-        subject.insert("kind".to_owned(), Value::from("Group"));
-        subject.insert("name".to_owned(), Value::from(GROUP_AUTHENTICATED));
+        subject.insert("kind", Value::from("Group"));
+        subject.insert("name", Value::from(GROUP_AUTHENTICATED));
     }
 }
 
@@ -41,7 +41,7 @@ fn subject_from_hub(subject: &mut Object) {
         // A group without a version keeps its slash.
         (_, group) => format!("{group}/"),
     };
-    subject.insert("apiVersion".to_owned(), Value::from(version));
+    subject.insert("apiVersion", Value::from(version));
 }
 
 /// The group of an `apiVersion`; empty for the core group and for what has too many slashes.

@@ -1,7 +1,7 @@
 //! RuntimeClasses: `node.k8s.io/v1`, which has no spec, and `v1alpha1`, which has.
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// Names at the top in `v1` and in the spec in `v1alpha1`.
 const MEMBERS: [(&str, &str); 3] =
@@ -19,5 +19,5 @@ pub(super) fn from_hub(class: &mut Object) {
     for (of_class, of_spec) in MEMBERS {
         super::move_member(class, of_class, &mut spec, of_spec);
     }
-    class.insert("spec".to_owned(), Value::Object(spec));
+    class.insert("spec", Value::Object(spec));
 }

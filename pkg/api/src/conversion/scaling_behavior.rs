@@ -4,8 +4,8 @@
 use super::json_text;
 use crate::tree::{child, children, integer, text};
 use apimachinery::quantity::Quantity;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::fmt::Write;
 
 const RULES: [(&str, &str); 2] = [("ScaleUp", "scaleUp"), ("ScaleDown", "scaleDown")];

@@ -1,8 +1,8 @@
 //! The metrics of HorizontalPodAutoscalers: flat in `autoscaling/v1` (which keeps them in annotations),
 //! nested in `autoscaling/v2`.
 
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 /// A member of a metric in `v1` and its path in `v2`.
 struct Part {

@@ -8,7 +8,7 @@ mod old_versions;
 mod table;
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap()

@@ -3,8 +3,8 @@
 
 use crate::tree::{child_mut, integer};
 use apimachinery::strconv::parse_int;
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 /// Annotation that asks to roll a Deployment back to a revision.
 pub(super) const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";

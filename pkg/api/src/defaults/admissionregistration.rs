@@ -3,7 +3,7 @@
 use super::Rule;
 use super::fill::{behind, each, if_nil, is_zero, within};
 use super::object::Object;
-use serde_json::json;
+use jsontree::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {

@@ -5,8 +5,8 @@ use super::admissionregistration::service_reference;
 use super::fill::{behind, if_nil, if_zero, is_zero, text, within};
 use super::object::Object;
 use crate::tree::{self, child, children, flag};
+use jsontree::json;
 use schema::object::{self, Object as Tree, get_list};
-use serde_json::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {
@@ -58,11 +58,11 @@ fn only_version(spec: &mut Tree) {
     let first = children(spec, "versions").next().map(|version| tree::text(version, "name").to_owned());
     let version = tree::text(spec, "version").to_owned();
     match (version.as_str(), first) {
-        ("", Some(first)) if !first.is_empty() => _ = spec.insert("version".to_owned(), first.into()),
+        ("", Some(first)) if !first.is_empty() => _ = spec.insert("version", first.into()),
         ("", _) | (_, Some(_)) => {}
         (version, None) => {
             let versions = json!([{"name": version, "storage": true, "served": true}]);
-            spec.insert("versions".to_owned(), versions);
+            spec.insert("versions", versions);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};
 use super::object::Object;
 use super::{Rule, pod_spec};
 use apimachinery::features::Gate;
-use serde_json::json;
+use jsontree::json;
 
 const ROLLING_UPDATE: &str = "RollingUpdate";
 

@@ -3,7 +3,7 @@
 use super::Rule;
 use super::fill::{behind, if_nil, is_zero, within};
 use super::object::Object;
-use serde_json::json;
+use jsontree::json;
 
 /// How long a scaling policy looks back, in seconds.
 const PERIOD_SECONDS: i64 = 15;

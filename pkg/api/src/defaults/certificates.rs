@@ -3,7 +3,7 @@
 use super::Rule;
 use super::fill::{behind, each, if_nil, if_zero, within};
 use super::object::Object;
-use serde_json::json;
+use jsontree::json;
 
 /// How long a pod certificate is valid at most, in seconds: a day.
 const CERTIFICATE_SECONDS: i64 = 86_400;

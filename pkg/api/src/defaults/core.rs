@@ -4,7 +4,7 @@ use super::fill::{behind, copy_missing, each, if_nil, if_zero, is_nil, is_zero, 
 use super::object::Object;
 use super::resource_list::round;
 use super::{Rule, pod, pod_spec, service, volumes};
-use serde_json::Value;
+use jsontree::Value;
 
 /// The labels of the pod template of a workload.
 pub(super) const TEMPLATE_LABELS: &[&str] = &["spec", "template", "metadata", "labels"];

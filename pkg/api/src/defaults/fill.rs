@@ -2,7 +2,7 @@
 //! embedded struct that is absent is a zero struct.
 
 use super::object::Object;
-use serde_json::Value;
+use jsontree::Value;
 
 /// Sets a pointer field that is nil.
 pub(super) fn if_nil(object: &mut Object, name: &str, value: impl Into<Value>) {

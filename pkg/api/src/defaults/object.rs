@@ -7,9 +7,9 @@
 use std::cell::Cell;
 
 use apimachinery::features::{Gate, Gates};
+use jsontree::Value;
 use schema::object::{self, Object as Tree};
 use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
-use serde_json::Value;
 
 /// A struct or map.
 ///

@@ -6,7 +6,7 @@ use super::fill::{behind, each, if_nil, if_zero, is_zero, text, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, volumes};
-use serde_json::json;
+use jsontree::json;
 
 /// The lists of containers in a pod spec.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

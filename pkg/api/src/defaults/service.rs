@@ -2,7 +2,7 @@
 
 use super::fill::{behind, each, if_nil, if_zero, integer, is_zero, text, within};
 use super::object::Object;
-use serde_json::json;
+use jsontree::json;
 
 /// How long a client sticks to one endpoint, in seconds: three hours.
 const AFFINITY_SECONDS: i64 = 10_800;

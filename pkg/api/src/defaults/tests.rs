@@ -10,9 +10,9 @@ mod workloads;
 use super::*;
 use crate::{semantic, testdata};
 use apimachinery::features::Gate;
+use jsontree::{Value, json};
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// What the taints of `testdata/defaults.json` are stamped with: 2026-01-02T03:04:05Z.

@@ -5,7 +5,7 @@ use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, pod_spec};
 use apimachinery::features::Gate;
-use serde_json::json;
+use jsontree::json;
 
 /// Everything that a volume can come from: the members of `VolumeSource`.
 const SOURCES: &[&str] = &[

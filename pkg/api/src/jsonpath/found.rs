@@ -1,6 +1,6 @@
 //! What a path selects.
 
-use serde_json::{Map, Number, Value};
+use jsontree::{Number, Object, Value};
 
 /// A value: of the object, or one that the path itself names.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Found<'a> {
     /// A list.
     List(&'a [Value]),
     /// An object.
-    Object(&'a Map<String, Value>),
+    Object(&'a Object),
     /// An integer of the path, which Go keeps apart from those of objects.
     Literal(i64),
     /// What a string consists of, as wildcards see it.

@@ -1,6 +1,6 @@
 //! Running paths.
 
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 use smallvec::{SmallVec, smallvec};
 
 use super::compare::holds;
@@ -51,7 +51,7 @@ const WITH_INPUT: Failure = Failure { selected: true };
 /// What a part of a template selects.
 pub(super) fn of_part<'a>(
     part: &'a Node,
-    object: &'a Map<String, Value>,
+    object: &'a Object,
     work: &mut Work,
 ) -> Result<Values<'a>, Failure> {
     step(smallvec![Found::Object(object)], part, work)

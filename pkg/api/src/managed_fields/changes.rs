@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// How far down members are told apart: to single labels, or the parts of a pod template.
 const LEVELS: usize = 3;
@@ -21,7 +21,7 @@ fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
     let (mut left, mut right) = (Object::new(), Object::new());
     let (mut old, mut new) = (live.iter().peekable(), new.iter().peekable());
     // An equal member, at best a small one.
-    let mut same: Option<(&String, &Value)> = None;
+    let mut same: Option<(&jsontree::Key, &Value)> = None;
     loop {
         let order = match (old.peek(), new.peek()) {
             (Some((a, _)), Some((b, _))) => a.cmp(b),
@@ -56,7 +56,7 @@ fn split(live: &Object, new: &Object, levels: usize) -> (Object, Object) {
     (left, right)
 }
 
-fn copy((name, value): (&String, &Value)) -> (String, Value) {
+fn copy((name, value): (&jsontree::Key, &Value)) -> (String, Value) {
     let value = if name == "managedFields" { Value::Array(Vec::new()) } else { value.clone() };
     (name.clone(), value)
 }
@@ -65,12 +65,12 @@ fn copy((name, value): (&String, &Value)) -> (String, Value) {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 mod tests {
     use super::*;
+    use jsontree::json;
     use schema::builtin::{IO_K8S_API_APPS_V1_DEPLOYMENT, IO_K8S_API_CORE_V1_POD};
     use schema::patch::expand;
     use schema::structured_merge::model::TypeRef;
     use schema::structured_merge::typed::compare;
     use schema::table::Message;
-    use serde_json::json;
 
     #[test]
     fn what_is_equal_is_left_out() {

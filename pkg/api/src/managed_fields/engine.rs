@@ -4,12 +4,12 @@
 
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use jsontree::Value;
 use schema::structured_merge::conflict::Conflict;
 use schema::structured_merge::model::TypeRef;
 use schema::structured_merge::typed::{self, Duplicates};
 use schema::structured_merge::updater::{ApplyError, Converter, Updater};
 use schema::structured_merge::{PathElement, Set};
-use serde_json::Value;
 
 use super::cap::cap_updaters;
 use super::entries::{Managed, Operation, Origin};

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use apimachinery::time::{UnixTime, parse_time};
+use jsontree::Value;
 use schema::json_write::write_string;
 use schema::object::Object;
 use schema::structured_merge::Set;
 use schema::structured_merge::updater::{Managers, VersionedSet};
-use serde_json::Value;
 
 use crate::tree::{child, text};
 

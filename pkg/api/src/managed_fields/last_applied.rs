@@ -2,13 +2,13 @@
 //! `kubectl` heeds it: fields that are as the annotation says may change hands, and the annotation is
 //! kept up to date.
 
+use jsontree::Value;
 use schema::json;
 use schema::json_write;
 use schema::object::{self, Object};
 use schema::structured_merge::Set;
 use schema::structured_merge::model::TypeRef;
 use schema::structured_merge::typed;
-use serde_json::Value;
 
 use crate::tree::{child, pairs};
 use crate::validation::TOTAL_ANNOTATIONS_BYTES_MAX;

@@ -14,8 +14,8 @@ use super::{ApplyOptions, FieldManager};
 use crate::resources;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 /// 2026-01-01T00:00:00Z and `seconds`.
 fn at(seconds: i64) -> UnixTime {

@@ -1,8 +1,8 @@
 //! A write that would change nothing but times of managers changes nothing.
 
+use jsontree::Value;
 use schema::object::Object;
 use schema::table::Message;
-use serde_json::Value;
 
 use super::entries;
 use crate::semantic;
@@ -38,8 +38,8 @@ fn equal_but_for_time(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jsontree::json;
     use schema::builtin::IO_K8S_API_CORE_V1_CONFIGMAP;
-    use serde_json::json;
 
     fn object(data: &str, manager: &str, time: &str) -> Value {
         json!({

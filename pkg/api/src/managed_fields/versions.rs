@@ -3,6 +3,7 @@
 use std::borrow::{Borrow, Cow};
 
 use apimachinery::gvk::split_api_version;
+use jsontree::Value;
 use schema::json;
 use schema::object::Object;
 use schema::patch::{collapse, expand};
@@ -11,7 +12,6 @@ use schema::structured_merge::model::{Schema, TypeRef};
 use schema::structured_merge::updater::{ConvertError, Converter};
 use schema::structured_merge::{PathElement, Set};
 use schema::table::Message;
-use serde_json::Value;
 
 use super::outside::Conversions;
 use crate::conversion::{convert, normalise_for_storage};
@@ -143,7 +143,7 @@ impl Through<'_> {
         let converted = match self.outside {
             // An object of which nothing is set is the same in all versions, as upstream has it.
             _ if object.len() <= 2 => {
-                object.insert("apiVersion".to_owned(), to.api_version().into());
+                object.insert("apiVersion", to.api_version().into());
                 object
             }
             Some(outside) => outside.convert(object, to.api_version())?,

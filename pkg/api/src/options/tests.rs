@@ -1,7 +1,7 @@
 //! Claims about decoding options.
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 fn list(query: &str) -> Result<ListOptions, String> {
     ListOptions::from_query(&Query::parse(query)).map_err(|error| error.to_string())

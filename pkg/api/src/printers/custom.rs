@@ -2,7 +2,7 @@
 
 use apimachinery::duration::human_duration;
 use apimachinery::time::{UnixTime, parse_time};
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 use super::cell::Cell;
 use super::descriptions::column_descriptions;
@@ -79,7 +79,7 @@ impl CustomPrinter {
 
     /// The cells of an object; ages count up to `now`. Columns show nothing once those in front of them have shown
     /// more than an object can be: any number of them may show all of it.
-    pub fn cells<'a>(&'a self, object: &'a Map<String, Value>, now: UnixTime) -> Vec<Cell<'a>> {
+    pub fn cells<'a>(&'a self, object: &'a Object, now: UnixTime) -> Vec<Cell<'a>> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
         let (mut work, mut room) = (Work::default(), TEXT_BYTES_MAX);
         let own = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {

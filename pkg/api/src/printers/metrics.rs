@@ -5,7 +5,7 @@
 
 use super::format::{NONE, UNKNOWN, list_with_more, quantity};
 use super::view::View;
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 /// Most metrics shown.
 const SHOWN_MAX: usize = 2;
@@ -128,7 +128,7 @@ pub(super) fn v1(autoscaler: View<'_>) -> String {
     let mut texts = Vec::new();
     let statuses = annotated("autoscaling.alpha.kubernetes.io/current-metrics");
     let cpu_status = autoscaler.at("status.currentCPUUtilizationPercentage");
-    let current = |index: usize| -> Option<Map<String, Value>> {
+    let current = |index: usize| -> Option<Object> {
         match &statuses {
             Some(statuses) => statuses.get(index)?.as_object().cloned(),
             None if index == 0 && cpu_status.exists() => cpu_as_status(cpu_status.int()),
@@ -150,8 +150,8 @@ pub(super) fn v1(autoscaler: View<'_>) -> String {
     list_with_more(&texts, SHOWN_MAX, ", ")
 }
 
-fn cpu_as_status(percent: i64) -> Option<Map<String, Value>> {
-    let status = serde_json::json!({"resource": {"name": "cpu", "currentAverageUtilization": percent}});
+fn cpu_as_status(percent: i64) -> Option<Object> {
+    let status = jsontree::json!({"resource": {"name": "cpu", "currentAverageUtilization": percent}});
     status.as_object().cloned()
 }
 

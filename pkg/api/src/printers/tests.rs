@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::resources;
-use serde_json::json;
+use jsontree::json;
 
 mod custom;
 mod in_place;

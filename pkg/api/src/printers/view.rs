@@ -4,8 +4,8 @@
 
 use super::cell::Cell;
 use apimachinery::time::{UnixTime, parse_time};
+use jsontree::{Object, Value};
 use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
-use serde_json::{Map, Value};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub(crate) struct View<'a>(Node<'a>);
 enum Node<'a> {
     #[default]
     Absent,
-    Object(&'a Map<String, Value>),
+    Object(&'a Object),
     Value(&'a Value),
     Wire(MemberRef<'a>, &'a Doubt),
 }
@@ -33,7 +33,7 @@ impl Doubt {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn of(object: &'a Map<String, Value>) -> Self {
+    pub(crate) fn of(object: &'a Object) -> Self {
         View(Node::Object(object))
     }
 
@@ -91,7 +91,7 @@ impl<'a> View<'a> {
     }
 
     /// The members as a tree.
-    pub(crate) fn object(self) -> Option<Cow<'a, Map<String, Value>>> {
+    pub(crate) fn object(self) -> Option<Cow<'a, Object>> {
         match self.0 {
             Node::Object(object) => Some(Cow::Borrowed(object)),
             Node::Wire(MemberRef::Message(message), doubt) if self.exists() => {

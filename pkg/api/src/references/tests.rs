@@ -1,8 +1,8 @@
 //! References of trees, each found in the bytes of the same object too.
 #![allow(clippy::unwrap_used)]
 
+use jsontree::{Value, json};
 use schema::builtin;
-use serde_json::{Value, json};
 
 use super::*;
 

@@ -8,10 +8,10 @@ use std::sync::{Arc, OnceLock};
 use apimachinery::kube_version;
 use cel::env::Environment;
 use cel::structural::Validator;
+use jsontree::Value;
 use schema::json;
 use schema::object::{Object, go_type};
 use schema::structured_merge::model::Schema;
-use serde_json::Value;
 
 use super::merge_schema::merge_schema;
 use super::packed_text::PackedText;

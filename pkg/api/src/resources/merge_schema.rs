@@ -1,9 +1,9 @@
 //! How custom resources merge, as their schema says.
 
+use jsontree::{Value, json};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
 use schema::object::Object;
 use schema::structured_merge::model::Schema;
-use serde_json::{Value, json};
 
 /// The type of an object with a schema. What every object has is in no schema, or not told there in full.
 pub(super) fn merge_schema(schema: Option<Value>, preserve_unknown_fields: bool) -> Option<Schema> {
@@ -31,10 +31,10 @@ fn complete(schema: &mut Value, is_root: bool) {
     if is_root || is(schema, "x-kubernetes-embedded-resource") {
         let properties = schema.entry("properties").or_insert_with(|| Value::Object(Object::new()));
         if let Value::Object(properties) = properties {
-            properties.insert("apiVersion".to_owned(), json!({"type": "string"}));
-            properties.insert("kind".to_owned(), json!({"type": "string"}));
+            properties.insert("apiVersion", json!({"type": "string"}));
+            properties.insert("kind", json!({"type": "string"}));
             let metadata = json!({"$ref": format!("#/components/schemas/{}", OBJECT_META.name)});
-            properties.insert("metadata".to_owned(), metadata);
+            properties.insert("metadata", metadata);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::correlate::Correlation;
 use super::node::{Additional, Kind, Limits, More, Node, Range};

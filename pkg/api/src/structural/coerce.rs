@@ -2,10 +2,10 @@
 //! get metadata as metadata is (upstream's `unstructuredSchemaCoercer`).
 
 use apimachinery::field::{BadValue, Error, Path};
+use jsontree::Value;
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
 use schema::object::Object;
 use schema::patch::{collapse, expand};
-use serde_json::Value;
 
 use super::node::{Additional, Node};
 use super::prune::{Unknown, drop_nulls, prune, prune_members};
@@ -59,7 +59,7 @@ pub(super) fn coerce_metadata_default(metadata: &mut Node, default: Option<Value
 /// Leaves of the metadata of an object, which was stored before anybody looked, what is metadata.
 pub fn salvage_metadata(object: &mut Object) {
     if let Some(salvaged) = object.get("metadata").and_then(salvage) {
-        object.insert("metadata".to_owned(), salvaged);
+        object.insert("metadata", salvaged);
     }
 }
 
@@ -129,12 +129,12 @@ fn embedded(
             if coercion == Coercion::Told {
                 unknown.extend(strict.into_iter().map(|name| format!("{path}.{name}")));
             }
-            object.insert("metadata".to_owned(), metadata);
+            object.insert("metadata", metadata);
         }
         Err(_) if lenient => {
             let salvaged = salvage(metadata);
             if let Some(metadata) = salvaged {
-                object.insert("metadata".to_owned(), metadata);
+                object.insert("metadata", metadata);
             }
         }
         Err(error) => return Err(refused(error)),

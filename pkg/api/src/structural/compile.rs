@@ -1,7 +1,7 @@
 //! From the text of a schema to a [`Node`].
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::coerce::{coerce_default, coerce_metadata_default};
 use super::formats::Format;

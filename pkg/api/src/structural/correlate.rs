@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::node::{List, Node};
 

@@ -1,7 +1,7 @@
 //! Defaults (upstream's `schema/defaulting`).
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::node::{Additional, Node};
 

@@ -2,8 +2,8 @@
 
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names::is_dns1035_label;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::node::{Additional, Node};
 use crate::tree::text;
@@ -96,7 +96,7 @@ fn embedded(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {
 fn own_metadata(path: &Path<'_>, metadata: &Object, errors: &mut ErrorList) {
     let mut named = metadata.clone();
     if text(metadata, "name").is_empty() {
-        named.insert("name".to_owned(), "fakename".into());
+        named.insert("name", "fakename".into());
     }
     let namespaced = !text(metadata, "namespace").is_empty();
     let object = Object::from_iter([("metadata".to_owned(), Value::Object(named))]);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::node::{Additional, List, Node};
 

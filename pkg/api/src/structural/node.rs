@@ -1,6 +1,6 @@
 //! A schema, compiled.
 
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::formats::Format;
 use cel::ext::regex::Regex;

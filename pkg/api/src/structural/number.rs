@@ -1,6 +1,6 @@
 //! Numbers and their bounds.
 
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::node::{Bound, Kind, Limits, More};
 

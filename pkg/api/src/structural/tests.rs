@@ -1,7 +1,7 @@
 //! Claims about values and schemas.
 
 use apimachinery::field::Error;
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 

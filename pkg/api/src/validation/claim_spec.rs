@@ -8,8 +8,8 @@ use super::volume_source::required;
 use super::{validate_annotations, validate_labels};
 use crate::tree::{child, is_set, list, maybe_text, text, texts};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
@@ -148,7 +148,7 @@ fn data_source(path: &Path<'_>, source: &Object, options: ClaimOptions, errors: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(mut spec: Value, changes: Value, expected: &[(&str, &str)]) {
         if let (Some(spec), Some(changes)) = (spec.as_object_mut(), changes.as_object()) {

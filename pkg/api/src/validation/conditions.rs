@@ -75,7 +75,7 @@ fn reason_messages(reason: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(list: Value, expected: &[(&str, &str)]) {
         let status = Object::from_iter([("conditions".to_owned(), list)]);

@@ -5,11 +5,11 @@
 mod layout;
 
 use apimachinery::field::BadValue;
+use jsontree::Value;
 use layout::{go_name, order};
 use schema::json_write;
 use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
-use serde_json::Value;
 
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const POD_SPEC: &str = "io.k8s.api.core.v1.PodSpec";

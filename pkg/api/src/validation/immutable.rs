@@ -3,9 +3,9 @@
 use super::go_value::{go_value, go_values};
 use crate::semantic::equal_members;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
-use serde_json::Value;
 
 /// The words for a field that must not change.
 pub(super) const IMMUTABLE: &str = "field is immutable";
@@ -52,10 +52,10 @@ fn member_value(field: &'static Field, value: Option<&Value>) -> BadValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jsontree::json;
     use schema::builtin::{
         IO_K8S_API_CORE_V1_SECRET as SECRET, IO_K8S_API_STORAGE_V1_STORAGECLASS as STORAGE_CLASS,
     };
-    use serde_json::json;
 
     fn check(message: &'static Message, member: &str, new: Value, old: Value, expected: &[&str]) {
         let mut errors = ErrorList::new();

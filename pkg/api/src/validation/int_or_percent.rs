@@ -3,7 +3,7 @@
 use super::value::{invalid_each, nonnegative};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::{names, strconv};
-use serde_json::Value;
+use jsontree::Value;
 
 /// Such a value as errors show it; an absent one is 0.
 pub(super) fn shown(value: Option<&Value>) -> BadValue {
@@ -50,7 +50,7 @@ fn percent(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(value: Value, zero: bool, expected: &[&str]) {
         let (mut errors, path) = (ErrorList::new(), Path::root("v"));

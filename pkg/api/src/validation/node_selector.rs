@@ -83,7 +83,7 @@ fn field_requirement(path: &Path<'_>, requirement: &Object, errors: &mut ErrorLi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(term: Value, expected: &[(&str, &str)]) {
         let mut errors = ErrorList::new();

@@ -9,8 +9,8 @@ use crate::tree::{child, children, flag, integer, pairs, text, texts};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::{is_printable, quote};
 use apimachinery::names;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

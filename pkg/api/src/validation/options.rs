@@ -6,7 +6,7 @@ use crate::options::{
     PatchOptions, TableOptions, UpdateOptions,
 };
 use apimachinery::field::{Error, ErrorList, Path};
-use serde_json::Value;
+use jsontree::Value;
 
 const FOREGROUND: &str = "Foreground";
 const BACKGROUND: &str = "Background";

@@ -7,8 +7,8 @@ use super::value::{NEGATIVE, NOT_POSITIVE, dns_label};
 use crate::tree::{child, children, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// How to judge resource requirements.

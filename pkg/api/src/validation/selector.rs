@@ -65,7 +65,7 @@ pub(super) fn requirement_has_bad_values(requirement: &Object) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(selector: Value, bad_values: bool, expected: &[(&str, &str)]) {
         let mut errors = ErrorList::new();

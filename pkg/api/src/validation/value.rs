@@ -3,7 +3,7 @@
 use super::canonical_ip;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
-use serde_json::Value;
+use jsontree::Value;
 
 /// The words for a number that must not be below zero.
 pub(super) const NEGATIVE: &str = "must be greater than or equal to 0";

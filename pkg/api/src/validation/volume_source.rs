@@ -5,8 +5,8 @@ use super::value::{dns_label, dns_subdomain, no_backsteps, one_of};
 use crate::tree::{child, flag, integer, is_set, list, maybe_integer, maybe_text, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// Longest name of a CSI driver, in bytes.
 const CSI_DRIVER_BYTES_MAX: usize = 63;
@@ -288,7 +288,7 @@ pub(super) fn inline_csi(path: &Path<'_>, source: &Object, errors: &mut ErrorLis
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     type Rule = fn(&Path<'_>, &Object, &mut ErrorList);
 

@@ -58,7 +58,7 @@ pub(super) fn no_selector(path: &Path<'_>, term: &Object, out: &mut Warnings) {
 mod tests {
     use super::{PREFERRED, REQUIRED};
     use crate::warnings::testing::created;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(affinity: Value, expected: &[&str]) {
         created("", "pods", json!({"metadata": {"name": "a"}, "spec": {"affinity": affinity}}), expected);

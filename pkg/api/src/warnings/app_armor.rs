@@ -89,7 +89,7 @@ mod tests {
     use crate::resources::find;
     use crate::warnings::testing::{created, object};
     use apimachinery::features::Gates;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn with(annotation: &str, spec: Value) -> Value {
         let annotations = json!({"container.apparmor.security.beta.kubernetes.io/c": annotation});

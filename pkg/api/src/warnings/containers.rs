@@ -106,7 +106,7 @@ fn hidden_variables(path: &Path<'_>, container: &Object, out: &mut Warnings) {
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::created;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(container: Value, expected: &[&str]) {
         let spec = json!({"containers": [{"name": "a"}, container]});

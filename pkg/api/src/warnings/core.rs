@@ -54,7 +54,7 @@ pub(super) fn service_account(account: &Object, old: Option<&Object>, out: &mut 
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::{created, updated};
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn quota(hard: Value, expected: &[&str]) {
         let object = json!({"spec": {"hard": hard}});

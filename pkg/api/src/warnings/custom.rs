@@ -5,8 +5,8 @@ use super::collector::Warnings;
 use crate::tree::{child, children, list, text, texts};
 use apimachinery::go_quote::Quoted;
 use apimachinery::names::is_label_key;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Formats of strings, without dashes, which do not count. The last two are of v1.34.
@@ -129,7 +129,7 @@ fn finalizer(name: &str, out: &mut Warnings) {
 mod tests {
     use super::super::testing::{created, object, updated};
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn definition(schemas: &[Value]) -> Value {
         let versions: Vec<Value> =

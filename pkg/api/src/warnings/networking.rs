@@ -7,8 +7,8 @@ use super::{annotation, ip};
 use crate::tree::{child, children, list, text, texts};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
+use jsontree::Value;
 use schema::object::{Object, get_list, get_object, get_str};
-use serde_json::Value;
 
 const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
@@ -185,7 +185,7 @@ fn managed_by<'o>(object: &'o Object, label: &str) -> Option<&'o str> {
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::{created, status_updated, updated};
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     const ZEROS: &str = "non-standard IP address \"01.2.3.4\" is invalid: use \"1.2.3.4\"";
 

@@ -104,7 +104,7 @@ fn values(path: &Path<'_>, expression: &Object, out: &mut Warnings) {
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::{created, updated};
-    use serde_json::json;
+    use jsontree::json;
 
     #[test]
     fn nodes_have_fields_that_are_gone() {

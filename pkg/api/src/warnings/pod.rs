@@ -5,8 +5,8 @@ use super::{affinity, containers, ip, node, ports, virtual_paths, volumes};
 use crate::tree::{child, children, list, pairs, text, texts};
 use apimachinery::field::Path;
 use apimachinery::go_quote::Quoted;
+use jsontree::Value;
 use schema::object::{Object, get_i64};
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Annotations that became fields long ago.
@@ -144,7 +144,7 @@ fn addresses(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::created;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(spec: Value, expected: &[&str]) {
         created("", "pods", json!({"metadata": {"name": "a"}, "spec": spec}), expected);

@@ -145,7 +145,7 @@ pub(super) fn repeated_names(path: &Path<'_>, spec: &Object, out: &mut Warnings)
 mod tests {
     use super::super::{collector::Warnings, testing::object};
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn warnings(containers: Value) -> Vec<String> {
         let mut out = Warnings::default();

@@ -101,7 +101,7 @@ pub(super) fn csi_driver(driver: &Object, old: Option<&Object>, out: &mut Warnin
     let Some(spec) = child(driver, "spec") else { return };
     if !out.enabled(Gate::CSIServiceAccountTokenSecrets)
         || list(spec, "tokenRequests").is_empty()
-        || spec.get("serviceAccountTokenInSecrets").is_some_and(serde_json::Value::is_boolean)
+        || spec.get("serviceAccountTokenInSecrets").is_some_and(jsontree::Value::is_boolean)
         || old.is_some_and(|old| tokens(old).eq(tokens(driver)))
     {
         return;
@@ -116,17 +116,14 @@ pub(super) fn csi_driver(driver: &Object, old: Option<&Object>, out: &mut Warnin
 fn tokens(driver: &Object) -> impl Iterator<Item = Option<(&str, Option<i64>)>> {
     get_list(driver, &["spec", "tokenRequests"]).iter().map(|request| {
         let request = request.as_object()?;
-        Some((
-            text(request, "audience"),
-            request.get("expirationSeconds").and_then(serde_json::Value::as_i64),
-        ))
+        Some((text(request, "audience"), request.get("expirationSeconds").and_then(jsontree::Value::as_i64)))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::{created, updated};
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     #[test]
     fn volumes_have_annotations_that_are_members() {

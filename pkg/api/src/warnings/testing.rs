@@ -4,8 +4,8 @@
 use super::{on_create, on_update};
 use crate::resources::{Resource, all};
 use apimachinery::features::Gates;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 pub(super) fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap()

@@ -4,8 +4,8 @@
 use super::collector::Warnings;
 use crate::tree::{child, children, list, text};
 use apimachinery::go_quote::Quoted;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 
@@ -170,7 +170,7 @@ impl<'o> Files<'o> {
 mod tests {
     use super::super::testing::{created, object};
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(volume: Value, expected: &[&str]) {
         created("", "pods", json!({"metadata": {"name": "a"}, "spec": {"volumes": [volume]}}), expected);

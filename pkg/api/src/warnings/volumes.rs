@@ -43,7 +43,7 @@ pub(super) fn volumes(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
 /// Warns of the drivers that a volume names. Upstream writes one of them in another way than the API.
 pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &str)], out: &mut Warnings) {
     for (driver, message) in drivers {
-        if volume.get(*driver).is_some_and(serde_json::Value::is_object) {
+        if volume.get(*driver).is_some_and(jsontree::Value::is_object) {
             let enabled = *driver == GIT_REPO && out.enabled(Gate::GitRepoVolumeDriver);
             let message = if enabled { GIT_REPO_ENABLED } else { *message };
             let name = if *driver == "storageos" { "storageOS" } else { driver };
@@ -56,7 +56,7 @@ pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &s
 mod tests {
     use crate::warnings::testing::{created, created_with};
     use apimachinery::features::{Gate, Gates};
-    use serde_json::json;
+    use jsontree::json;
 
     #[test]
     fn drivers_of_volumes_are_gone() {

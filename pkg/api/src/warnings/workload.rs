@@ -147,7 +147,7 @@ fn job_spec_at(path: &Path<'_>, spec: Option<&Object>, out: &mut Warnings) {
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::{created, updated};
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     const NAME: &str = "metadata.name: this is used in Pod names and hostnames, which can result in \
         surprising behavior; a DNS label is recommended: [must not contain dots]";

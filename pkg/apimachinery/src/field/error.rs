@@ -4,7 +4,7 @@
 
 use super::Path;
 use crate::go_quote::{Quoted, quote};
-use serde_json::Value;
+use jsontree::Value;
 use std::collections::HashSet;
 use std::fmt::{self, Display, Write};
 

@@ -3,7 +3,7 @@
 use super::{Operator, ParseError, Requirement, Selector};
 use crate::field::Path;
 use crate::go_quote::Quoted;
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 /// Reads a `LabelSelector` in its JSON form. None selects nothing, an empty one
 /// selects everything (upstream's `LabelSelectorAsSelector`). Members of the
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// The first bad key, operator, value or number of values, in upstream's words.
-pub fn from_label_selector(selector: Option<&Map<String, Value>>) -> Result<Selector, ParseError> {
+pub fn from_label_selector(selector: Option<&Object>) -> Result<Selector, ParseError> {
     let Some(selector) = selector else {
         return Ok(Selector::nothing());
     };
@@ -48,7 +48,7 @@ fn operator(name: &str) -> Result<Operator, ParseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(selector: &Value, expected: Result<&str, &str>) {
         let got = from_label_selector(selector.as_object()).map(|s| s.to_string()).map_err(|e| e.to_string());

@@ -165,5 +165,5 @@ fn count_error(operator: Operator, values: &[String], path: &Path<'_>) -> Option
             (values.len() == 1, "for 'Gt', 'Lt' operators, exactly one value is required")
         }
     };
-    (!fits).then(|| Error::invalid(path, &serde_json::Value::from(values), detail))
+    (!fits).then(|| Error::invalid(path, &jsontree::Value::from(values), detail))
 }

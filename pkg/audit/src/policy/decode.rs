@@ -1,7 +1,7 @@
 //! The text of a policy, which upstream reads strictly first, and leniently if that fails.
 
+use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
-use serde_json::{Map, Value};
 
 const RESOURCES: Members = Members {
     name: "GroupResources",
@@ -71,7 +71,7 @@ pub(super) fn file(text: &[u8]) -> Result<(File, Option<String>), String> {
     Ok((file, strict))
 }
 
-fn rule(rule: &Map<String, Value>) -> Rule {
+fn rule(rule: &Object) -> Rule {
     let resources = objects(rule, "resources").map(|one| super::GroupResources {
         group: text(one, "group"),
         resources: texts(one, "resources"),
@@ -90,22 +90,22 @@ fn rule(rule: &Map<String, Value>) -> Rule {
     }
 }
 
-fn text(of: &Map<String, Value>, name: &str) -> String {
+fn text(of: &Object, name: &str) -> String {
     of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn flag(of: &Map<String, Value>, name: &str) -> Option<bool> {
+fn flag(of: &Object, name: &str) -> Option<bool> {
     of.get(name).and_then(Value::as_bool)
 }
 
-fn list<'m>(of: &'m Map<String, Value>, name: &str) -> impl Iterator<Item = &'m Value> {
+fn list<'m>(of: &'m Object, name: &str) -> impl Iterator<Item = &'m Value> {
     of.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn texts(of: &Map<String, Value>, name: &str) -> Vec<String> {
+fn texts(of: &Object, name: &str) -> Vec<String> {
     list(of, name).filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn objects<'m>(of: &'m Map<String, Value>, name: &str) -> impl Iterator<Item = &'m Map<String, Value>> {
+fn objects<'m>(of: &'m Object, name: &str) -> impl Iterator<Item = &'m Object> {
     list(of, name).filter_map(Value::as_object)
 }

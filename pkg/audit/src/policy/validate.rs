@@ -2,7 +2,7 @@
 
 use apimachinery::field::{BadValue, Error, ErrorList, Path, aggregate};
 use apimachinery::names::name_is_dns_subdomain;
-use serde_json::Value;
+use jsontree::Value;
 
 use super::decode::{File, Rule as Written};
 use super::{GroupResources, Policy, Rule};

@@ -4,14 +4,14 @@ use apimachinery::go_json::kind_of;
 use apimachinery::user_info::UserInfo;
 use cel::arena::Arena;
 use cel::value::Value;
-use serde_json::{Map, Number, Value as Json};
+use jsontree::{Number, Object, Value as Json};
 
 use super::config::JwtAuthenticator;
 use super::expressions::Expression;
 use crate::EXTRA_CREDENTIAL_ID;
 
 /// The claims of a token by name.
-pub(super) type Claims = Map<String, Json>;
+pub(super) type Claims = Object;
 
 /// The expressions of an issuer, ready to run.
 #[derive(Debug, Default)]
@@ -193,8 +193,7 @@ fn as_go_has_them(claims: &Claims) -> Claims {
 
 /// A user as expressions see it.
 fn as_data(user: &UserInfo) -> Claims {
-    let extra: Map<String, Json> =
-        user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect();
+    let extra: Object = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect();
     let members = [
         ("username", Json::from(user.name.as_str())),
         ("uid", Json::from(user.uid.as_str())),

@@ -1,8 +1,8 @@
 //! What an `AuthenticationConfiguration` of `apiserver.config.k8s.io` says.
 
+use jsontree::Value;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use Shape::{Bool, List, Struct, Text};
 
@@ -210,7 +210,7 @@ impl AuthenticationConfiguration {
             return Err("empty config data".to_owned());
         }
         let read = FILE.read(text)?;
-        serde_json::from_value(Value::Object(read.members)).map_err(|error| error.to_string())
+        jsontree::from_value(Value::Object(read.members)).map_err(|error| error.to_string())
     }
 }
 

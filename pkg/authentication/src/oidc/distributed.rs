@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Uri;
+use jsontree::Value;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::claims::Claims;
 use super::provider::Provider;

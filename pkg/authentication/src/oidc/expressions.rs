@@ -13,7 +13,7 @@ use cel::plan::Plan;
 use cel::syntax::{Expr, Kind, Literal};
 use cel::types::{Type, Types};
 use cel::value::{Map, Value};
-use serde_json::{Map as JsonMap, Value as Json};
+use jsontree::{Object as JsonMap, Value as Json};
 
 /// The type of `user`.
 const USER: &str = "kubernetes.UserInfo";
@@ -188,11 +188,7 @@ impl Expression {
     ///
     /// # Errors
     /// Why there is no value.
-    pub(super) fn run<'a>(
-        &'a self,
-        data: &'a JsonMap<String, Json>,
-        arena: &'a Arena,
-    ) -> Result<Value<'a>, String> {
+    pub(super) fn run<'a>(&'a self, data: &'a JsonMap, arena: &'a Arena) -> Result<Value<'a>, String> {
         let variable = Some(Value::Map(Map::Tree(data)));
         evaluate(&self.plan, &[variable], arena, PER_CALL_LIMIT, None)
             .result()

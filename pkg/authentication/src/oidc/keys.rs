@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsontree::Value;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::service_account::es512;
 
@@ -61,7 +61,7 @@ impl KeySet {
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
         let set: Set =
             serde_json::from_slice(body).map_err(|error| format!("oidc: failed to decode keys: {error}"))?;
-        let members = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Member>(key).ok());
+        let members = set.keys.into_iter().filter_map(|key| jsontree::from_value::<Member>(key).ok());
         Ok(KeySet(members.filter_map(Key::of).take(KEYS_MAX).collect()))
     }
 

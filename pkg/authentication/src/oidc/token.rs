@@ -4,8 +4,8 @@ use apimachinery::go_quote::quote;
 use apimachinery::time::UnixTime;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsontree::Value;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::claims::{Claims, one_or_many};
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use apimachinery::clock::Clock;
-use serde_json::Value;
+use jsontree::Value;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 

@@ -150,7 +150,7 @@ pub(super) fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Stri
 
 /// Dates are seconds since 1970 and may have a fraction (RFC 7519, 2), which does not count.
 fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    let number = Option::<serde_json::Number>::deserialize(from).map_err(|_| {
+    let number = Option::<jsontree::Number>::deserialize(from).map_err(|_| {
         D::Error::custom("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
     })?;
     Ok(number.map(|n| n.as_i64().unwrap_or_else(|| n.as_f64().unwrap_or_default() as i64)))
@@ -160,7 +160,7 @@ fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     #[test]
     fn a_token_says_what_it_was_issued_for() {
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn claims_are_read_in_every_form_that_the_rfc_allows() {
-        let check = |claims: serde_json::Value, audiences: &[&str], expires: Option<i64>| {
-            let read: Claims = serde_json::from_value(claims).unwrap();
+        let check = |claims: jsontree::Value, audiences: &[&str], expires: Option<i64>| {
+            let read: Claims = jsontree::from_value(claims).unwrap();
             assert_eq!(
                 (read.audiences.iter().map(String::as_str).collect(), read.expires),
                 (audiences.to_vec(), expires)
@@ -201,7 +201,7 @@ mod tests {
         check(json!({"aud": ["a", "b"], "exp": 7.9}), &["a", "b"], Some(7));
         check(json!({"exp": null, "aud": [], "other": {}}), &[], None);
         for broken in [json!({"exp": "7"}), json!({"aud": 1}), json!({"aud": [1]}), json!({"iss": 1})] {
-            assert!(serde_json::from_value::<Claims>(broken).is_err());
+            assert!(jsontree::from_value::<Claims>(broken).is_err());
         }
     }
 }

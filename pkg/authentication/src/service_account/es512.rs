@@ -6,8 +6,8 @@ use aws_lc_rs::signature::{
 };
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsontree::Value;
 use serde::Serialize;
-use serde_json::Value;
 
 /// Its name in tokens.
 pub(crate) const NAME: &str = "ES512";

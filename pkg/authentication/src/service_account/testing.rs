@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use futures::FutureExt;
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{
     Claims, Grant, ObjectKind, ObjectState, PublicKeys, Reference, SecretState, SigningKey, TokenObjects,

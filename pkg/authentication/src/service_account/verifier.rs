@@ -8,11 +8,11 @@ use std::time::Duration;
 use apimachinery::go_quote::quote;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsontree::Value;
 use jsonwebtoken::dangerous::insecure_decode_claims;
 use jsonwebtoken::{AlgorithmFamily, Validation, decode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::claims::one_or_many;

@@ -3,9 +3,9 @@
 use apimachinery::go_json;
 use apimachinery::go_quote::Quoted;
 use apimachinery::time::parse_duration;
+use jsontree::Value;
 use schema::json::errors::{self, strict_decoding_error};
 use schema::object::Object;
-use serde_json::Value;
 
 const GROUP: &str = "apiserver.config.k8s.io";
 const KIND: &str = "AuthorizationConfiguration";

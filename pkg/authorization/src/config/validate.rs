@@ -8,7 +8,7 @@ use std::time::Duration;
 use apimachinery::field::{BadValue, Error, Path};
 use apimachinery::names::name_is_dns_subdomain;
 use apimachinery::time::format_duration;
-use serde_json::json;
+use jsontree::json;
 
 use super::decode::{Authorizer, File, Webhook};
 use super::{Configuration, Configured, WebhookConfiguration};

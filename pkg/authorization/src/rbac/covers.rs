@@ -137,7 +137,7 @@ fn of_every_resource(resources: &[String], resource: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
 

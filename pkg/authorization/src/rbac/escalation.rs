@@ -7,7 +7,7 @@ use apimachinery::go_quote::quote;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
-use serde_json::{Map, Value};
+use jsontree::Value;
 
 use super::covers::{TooMany, missing};
 use super::{Index, RoleKind, RoleRef, Roles, Rule, aggregate, read, rules_of};
@@ -15,7 +15,7 @@ use crate::{Attributes, Authorizer, Decision};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-type Object = Map<String, Value>;
+type Object = Object;
 
 /// A role or binding that is about to be written.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 use apimachinery::user_info::UserInfo;
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 use super::Rule;
 use super::roles::Roles;
@@ -34,7 +34,7 @@ pub struct RoleRef {
 
 impl RoleRef {
     /// The reference of a stored binding.
-    pub fn of(binding: &Map<String, Value>, namespace: &str) -> Self {
+    pub fn of(binding: &Object, namespace: &str) -> Self {
         let text =
             |name: &str| binding.get("roleRef").and_then(|role| role.get(name)?.as_str()).unwrap_or("");
         let kind = match text("kind") {
@@ -80,7 +80,7 @@ pub struct Binding {
 
 impl Binding {
     /// Reads a stored RoleBinding or, without a namespace, ClusterRoleBinding. Subjects of unknown kinds bind nobody.
-    pub fn of(binding: &Map<String, Value>, namespace: &str, name: &str) -> Self {
+    pub fn of(binding: &Object, namespace: &str, name: &str) -> Self {
         let role = RoleRef::of(binding, namespace);
         let (kind, named) = match namespace {
             "" => ("ClusterRoleBinding", quote(name)),

@@ -1,7 +1,7 @@
 //! One rule of a role.
 
 use apimachinery::text::same;
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 use crate::Attributes;
 
@@ -22,7 +22,7 @@ pub struct Rule {
 
 impl Rule {
     /// The rules of a role as it is stored. Members that are no lists of texts count as empty.
-    pub fn all_of(role: &Map<String, Value>) -> Vec<Rule> {
+    pub fn all_of(role: &Object) -> Vec<Rule> {
         let rules = role.get("rules").and_then(Value::as_array);
         rules.into_iter().flatten().filter_map(Value::as_object).map(Rule::of).collect()
     }
@@ -40,7 +40,7 @@ impl Rule {
         Value::Object(present.map(|(name, list)| (name.to_owned(), list.clone().into())).collect())
     }
 
-    fn of(rule: &Map<String, Value>) -> Rule {
+    fn of(rule: &Object) -> Rule {
         let texts = |name: &str| {
             let list = rule.get(name).and_then(Value::as_array);
             list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
 use apimachinery::status::Status;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::escalation::{Grant, check};
 use super::*;

@@ -13,7 +13,7 @@ use cel::overloads::Libraries;
 use cel::plan::Plan;
 use cel::types::{Type, Types};
 use cel::value::Value;
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 /// How many conditions a webhook may have.
 const CONDITIONS_MAX: usize = 64;
@@ -142,7 +142,7 @@ impl fmt::Debug for Conditions {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn conditions(texts: &[&str]) -> (Conditions, Vec<String>) {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();

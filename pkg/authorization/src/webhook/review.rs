@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 use apimachinery::{fields, labels};
-use serde_json::{Map, Value, json};
+use jsontree::{Object, Value, json};
 
 use crate::Attributes;
 
@@ -95,17 +95,17 @@ pub(super) fn is_small(attributes: &Attributes<'_>) -> bool {
 
 /// What a question is about, without what is empty, as upstream writes it.
 pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
-    let mut spec = Map::new();
+    let mut spec = Object::new();
     let (user, a) = (attributes.user, attributes);
     match a.resource_request {
         true => {
             let mut members = texts(&resource(a), false);
             members.extend(selectors(a));
-            spec.insert("resourceAttributes".to_owned(), Value::Object(members));
+            spec.insert("resourceAttributes", Value::Object(members));
         }
         false => {
             let path = texts(&[("path", a.path), ("verb", a.verb)], false);
-            spec.insert("nonResourceAttributes".to_owned(), Value::Object(path));
+            spec.insert("nonResourceAttributes", Value::Object(path));
         }
     }
     spec.append(&mut texts(&[("user", &user.name), ("uid", &user.uid)], false));
@@ -117,7 +117,7 @@ pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
         spec.insert(groups.to_owned(), json!(user.groups));
     }
     if !user.extra.is_empty() {
-        spec.insert("extra".to_owned(), json!(user.extra));
+        spec.insert("extra", json!(user.extra));
     }
     Value::Object(spec)
 }
@@ -126,17 +126,17 @@ pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
 pub(super) fn for_conditions(attributes: &Attributes<'_>) -> Value {
     let (user, a) = (attributes.user, attributes);
     let mut request = texts(&[("user", &user.name), ("uid", &user.uid)], true);
-    request.insert("groups".to_owned(), json!(user.groups));
-    request.insert("extra".to_owned(), json!(user.extra));
+    request.insert("groups", json!(user.groups));
+    request.insert("extra", json!(user.extra));
     match a.resource_request {
         true => {
             let mut members = texts(&resource(a), true);
             members.extend(selectors(a));
-            request.insert("resourceAttributes".to_owned(), Value::Object(members));
+            request.insert("resourceAttributes", Value::Object(members));
         }
         false => {
             let path = texts(&[("path", a.path), ("verb", a.verb)], true);
-            request.insert("nonResourceAttributes".to_owned(), Value::Object(path));
+            request.insert("nonResourceAttributes", Value::Object(path));
         }
     }
     Value::Object(request)
@@ -181,17 +181,17 @@ fn label_requirement(requirement: &labels::Requirement) -> Option<Value> {
         Operator::DoesNotExist => "DoesNotExist",
         Operator::GreaterThan | Operator::LessThan => return None,
     };
-    let mut said = Map::new();
-    said.insert("key".to_owned(), requirement.key().into());
-    said.insert("operator".to_owned(), operator.into());
+    let mut said = Object::new();
+    said.insert("key", requirement.key().into());
+    said.insert("operator", operator.into());
     if !requirement.values().is_empty() {
-        said.insert("values".to_owned(), json!(requirement.values()));
+        said.insert("values", json!(requirement.values()));
     }
     Some(Value::Object(said))
 }
 
 /// Members that are texts; `all` for those that are empty, too.
-fn texts(members: &[(&str, &str)], all: bool) -> Map<String, Value> {
+fn texts(members: &[(&str, &str)], all: bool) -> Object {
     let given = members.iter().filter(|(_, text)| all || !text.is_empty());
     given.map(|(name, text)| ((*name).to_owned(), Value::from(*text))).collect()
 }

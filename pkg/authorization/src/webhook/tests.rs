@@ -4,7 +4,7 @@
 use apimachinery::clock::TestClock;
 use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
 use apimachinery::time::UnixTime;
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::figures::Figures;

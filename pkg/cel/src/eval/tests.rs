@@ -1,6 +1,6 @@
 //! Costs with cel-go's stack of values and without: the same, wherever an evaluation ends.
 
-use serde_json::{Value as Json, json};
+use jsontree::{Value as Json, json};
 
 use super::*;
 use crate::compile::compile;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 use super::field_path::normalize;
 use super::json::JsonSchema;

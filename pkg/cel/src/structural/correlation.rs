@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map as JsonMap, Value as Json};
+use jsontree::{Object as JsonMap, Value as Json};
 
 use crate::value::{ListKind, TypedSchema};
 
@@ -121,7 +121,7 @@ impl<'o> OldItems<'o> {
 }
 
 /// An element's keys as one text; none if one is absent or no scalar.
-fn key(keys: &[Box<str>], fields: &JsonMap<String, Json>) -> Option<String> {
+fn key(keys: &[Box<str>], fields: &JsonMap) -> Option<String> {
     let mut text = String::new();
     for key in keys {
         let value = fields.get(&**key)?;

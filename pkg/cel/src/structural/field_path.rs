@@ -1,7 +1,7 @@
 //! Paths to fields, `.spec.a` or `.map['key']`, and what they lead to in a schema.
 
 use apimachinery::field::Path;
-use serde_json::{Map, Value as Json};
+use jsontree::{Object, Value as Json};
 
 /// Whether steps may be written in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Resolved<'s> {
     /// The way there.
     pub steps: Vec<Step>,
     /// The schema there; none in a map of anything.
-    pub schema: Option<&'s Map<String, Json>>,
+    pub schema: Option<&'s Object>,
 }
 
 const NO_FIELD: &str = "does not refer to a valid field";
@@ -37,11 +37,7 @@ const END: &str = "unexpected end of JSON path";
 ///
 /// # Errors
 /// What is wrong with the path, in upstream's words.
-pub fn resolve<'s>(
-    path: &str,
-    schema: &'s Map<String, Json>,
-    brackets: Brackets,
-) -> Result<Resolved<'s>, String> {
+pub fn resolve<'s>(path: &str, schema: &'s Object, brackets: Brackets) -> Result<Resolved<'s>, String> {
     let mut to = Resolved { steps: Vec::new(), schema: Some(schema) };
     let mut rest = path;
     while let Some(token) = next(&mut rest) {
@@ -146,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_path_is_one_of_the_schema() {
-        let schema = serde_json::json!({"properties": {
+        let schema = jsontree::json!({"properties": {
             "a": {"properties": {"b.c": {}}},
             "m": {"additionalProperties": {"properties": {"x": {}}}},
             "any": {"additionalProperties": true},

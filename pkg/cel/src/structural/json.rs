@@ -1,6 +1,6 @@
 //! Structural schemas as JSON has them.
 
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 use crate::declared::schema::Schema;
 

@@ -1,7 +1,7 @@
 //! Running of one node's rules, and what is said when they fail.
 
 use apimachinery::field::{BadValue, Error, Path};
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 use super::correlation::Ratchet;
 use super::run::{Run, Subject};

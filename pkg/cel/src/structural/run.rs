@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use apimachinery::field::{Error, Path};
-use serde_json::{Map as JsonMap, Value as Json};
+use jsontree::{Object as JsonMap, Value as Json};
 
 use super::correlation::{Correlation, OldItems, Ratchet};
 use super::rule::{NodeRules, Outcome};
@@ -116,7 +116,7 @@ impl Validator {
         &self,
         run: &mut Run<'_>,
         path: &Path<'_>,
-        fields: &JsonMap<String, Json>,
+        fields: &JsonMap,
         old: Option<&Json>,
         ratchet: Ratchet<'_>,
     ) -> bool {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 use super::{List, ListKind, Map, Opaque, TypedMap, TypedSchema, Value};
 use crate::arena::Abort;

@@ -2,15 +2,15 @@
 //! it would see of the object's JSON, in which some of them are written ([`schema::json_write`] is the measure).
 
 use apimachinery::quantity::canonicalize;
+use jsontree::{Object as JsonMap, Value as Json};
 use schema::json_write::{is_nil, left_out};
 use schema::table::{Cardinality, Field, Message, Shape, Type};
-use serde_json::{Map as JsonMap, Value as Json};
 
 use super::map::key_order;
 use super::{List, Map, Value};
 use crate::arena::{Abort, Arena};
 
-type Object = JsonMap<String, Json>;
+type Object = JsonMap;
 
 /// A struct or a map inside a tree.
 #[derive(Clone, Copy, Debug)]

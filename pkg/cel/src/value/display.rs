@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn elements_that_the_host_gave_are_written_as_go_writes_its_own() {
-        let data = serde_json::json!([{"a": [1, null, "x"], "b": {"c": 1.5}}, null, true]);
+        let data = jsontree::json!([{"a": [1, null, "x"], "b": {"c": 1.5}}, null, true]);
         assert_eq!(text(Value::tree(&data)), "[map[a:[1 <nil> x] b:map[c:1.5]], <nil>, true]");
-        let map = serde_json::json!({"a": [{"b": 1}], "c": null});
+        let map = jsontree::json!({"a": [{"b": 1}], "c": null});
         assert_eq!(text(Value::tree(&map)), "{a: [map[b:1]], c: 0}");
     }
 }

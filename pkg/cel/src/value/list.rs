@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use bumpalo::collections::Vec as BumpVec;
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 use super::{Constant, ConstantList, DescribedList, StoredList, Typed, Value};
 

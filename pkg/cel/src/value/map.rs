@@ -6,7 +6,7 @@ use std::fmt;
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-use serde_json::{Map as JsonMap, Value as Json};
+use jsontree::{Object as JsonMap, Value as Json};
 
 use super::{ConstantMap, DescribedMap, StoredMap, Typed, Value};
 
@@ -14,7 +14,7 @@ use super::{ConstantMap, DescribedMap, StoredMap, Typed, Value};
 #[derive(Clone, Copy, Debug)]
 pub enum Map<'a> {
     /// An object of a tree without a schema.
-    Tree(&'a JsonMap<String, Json>),
+    Tree(&'a JsonMap),
     /// An object of a tree under a schema.
     Typed(&'a TypedMap<'a>),
     /// A literal.
@@ -33,7 +33,7 @@ pub enum Map<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct TypedMap<'a> {
     /// The object.
-    pub fields: &'a JsonMap<String, Json>,
+    pub fields: &'a JsonMap,
     /// Its schema.
     pub typed: Typed<'a>,
 }

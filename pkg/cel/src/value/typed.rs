@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map as JsonMap, Value as Json};
+use jsontree::{Object as JsonMap, Value as Json};
 
 use super::{List, Map, TypedList, TypedMap, Value, display, times};
 use crate::arena::{Abort, Arena};
@@ -261,7 +261,7 @@ impl<'a> Typed<'a> {
     }
 
     /// A member, by its name in expressions.
-    pub(crate) fn field(self, fields: &'a JsonMap<String, Json>, name: &str) -> Option<Value<'a>> {
+    pub(crate) fn field(self, fields: &'a JsonMap, name: &str) -> Option<Value<'a>> {
         if !matches!(self.schema.shape, Shape::Object(_)) {
             return Some(self.under(self.schema.member(name)?).value(fields.get(name)?));
         }
@@ -272,10 +272,7 @@ impl<'a> Typed<'a> {
     }
 
     /// Members that the schema knows, by their names in expressions.
-    pub(crate) fn entries(
-        self,
-        fields: &'a JsonMap<String, Json>,
-    ) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+    pub(crate) fn entries(self, fields: &'a JsonMap) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let object = matches!(self.schema.shape, Shape::Object(_));
         fields.iter().filter_map(move |(name, data)| {
             let member = self.schema.member(name)?;
@@ -292,7 +289,7 @@ const OUT_OF_MEMORY: &str = "operation cancelled: actual cost limit exceeded";
 
 /// The key of an element: the values of its key members. Upstream looks them up by the names that expressions
 /// have for them, so that a key whose name needs escaping is as good as absent.
-fn members(keys: &[Box<str>], fields: &JsonMap<String, Json>) -> String {
+fn members(keys: &[Box<str>], fields: &JsonMap) -> String {
     let value = |key: &str| {
         let name = escape(key);
         fields.get(name.as_deref().unwrap_or(key)).cloned().unwrap_or(Json::Null)
@@ -363,18 +360,18 @@ impl Shape {
             let string = || Arc::new(TypedSchema { shape: Shape::String, ..TypedSchema::default() });
             let meta = ["name", "generateName"].map(|name| (name.into(), string()));
             let meta = TypedSchema { shape: Shape::Object(meta.into()), ..TypedSchema::default() };
-            properties.insert("kind".into(), string());
-            properties.insert("apiVersion".into(), string());
-            properties.insert("metadata".into(), Arc::new(meta));
+            properties.insert("kind", string());
+            properties.insert("apiVersion", string());
+            properties.insert("metadata", Arc::new(meta));
         }
         Self::Object(properties)
     }
 }
 
 /// Whether a schema declares by itself what every resource has.
-fn has_type_meta(properties: Option<&JsonMap<String, Json>>) -> bool {
+fn has_type_meta(properties: Option<&JsonMap>) -> bool {
     let Some(properties) = properties else { return false };
-    let is = |properties: &JsonMap<String, Json>, name: &str, ty: &str| {
+    let is = |properties: &JsonMap, name: &str, ty: &str| {
         properties.get(name).and_then(|property| property.get("type")).and_then(Json::as_str) == Some(ty)
     };
     let meta = properties.get("metadata").and_then(|meta| meta.get("properties")).and_then(Json::as_object);

@@ -14,7 +14,7 @@ use cel::print::{Item, print};
 use cel::source::Source;
 use cel::syntax::Kind;
 use cel::types::Type;
-use serde_json::Value;
+use jsontree::Value;
 
 /// A checked tree as cel-go prints it: types behind `~`, references behind `^`.
 fn adorned(checked: &Checked) -> String {

@@ -22,7 +22,7 @@ use cel::source::Source;
 use cel::types::{Type, Types};
 use cel::value::{Value, equal, text};
 use cel::work::Work;
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 /// Files that are about what Kubernetes does not have.
 const FOREIGN: [&str; 10] = [

@@ -12,11 +12,11 @@ use cel::estimate::{NoSizes, Place, Range, Segment, Sizes, estimate, estimate_wi
 use cel::parser::parse;
 use cel::source::Source;
 use cel::types::{Type, Types};
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 /// Declarations as an environment records them, by the names of their types.
 struct Recorded<'a> {
-    types: &'a Map<String, Value>,
+    types: &'a Object,
     builder: Builder,
 }
 
@@ -68,7 +68,7 @@ impl Recorded<'_> {
 /// schema without limits has is taken for them.
 fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
     let ty = env["vars"].get(variable)?.as_str()?;
-    let nothing = Map::new();
+    let nothing = Object::new();
     let types = env.get("types").and_then(Value::as_object).unwrap_or(&nothing);
     let mut recorded = Recorded { types, builder: Builder::new() };
     let root = match types.iter().find(|(_, known)| known["type"] == ty) {
@@ -121,7 +121,7 @@ fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Re
 
 /// Sizes that a test of cel-go's states by path, its steps joined by dots.
 struct Hints<'a> {
-    hints: &'a Map<String, Value>,
+    hints: &'a Object,
     paths: Vec<String>,
 }
 

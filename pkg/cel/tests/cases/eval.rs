@@ -15,7 +15,7 @@ use cel::parser::{Options, parse};
 use cel::plan::Plan;
 use cel::source::Source;
 use cel::value::text;
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 /// A recorded environment, and its variables.
 pub(crate) struct Recorded<'e> {

@@ -6,7 +6,7 @@
 use crate::eval::{Recorded, run};
 use crate::support::report::Report;
 use crate::support::{environments, fixtures};
-use serde_json::{Value as Json, json};
+use jsontree::{Value as Json, json};
 
 /// The cases of a fixture; `costs` says whether they are about costs alone.
 fn compare(kind: &'static str, costs: bool) {

@@ -7,7 +7,7 @@ use cel::parser::{Macros, Options, parse};
 use cel::print::{Item, print};
 use cel::source::Source;
 use cel::syntax::{Entry, Expr, Kind, Literal, Syntax};
-use serde_json::Value;
+use jsontree::Value;
 
 /// The options of a recorded case.
 fn options(case: &Value) -> Options {

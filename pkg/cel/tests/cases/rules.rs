@@ -11,7 +11,7 @@ use cel::env::Environment;
 use cel::eval::PER_CALL_LIMIT;
 use cel::overloads::Libraries;
 use cel::structural::{RunOptions, Validator};
-use serde_json::{Map, Number, Value};
+use jsontree::{Number, Object, Value};
 
 /// A recorded object as the plain JSON that it is.
 fn plain(recorded: &Value) -> Value {

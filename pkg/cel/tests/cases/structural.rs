@@ -11,7 +11,7 @@ use cel::env::Environment;
 use cel::overloads::Libraries;
 use cel::structural::JsonSchema;
 use cel::structural::{CompiledRule, Rule, RuleEnvironments};
-use serde_json::Value;
+use jsontree::Value;
 
 /// What is not recorded of a case.
 #[derive(Clone, Copy)]

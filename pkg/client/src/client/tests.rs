@@ -127,12 +127,12 @@ fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::Plugin> {
     let script = format!(
         "echo x >> n; n=$(wc -l < n); echo '{{kind: ExecCredential, apiVersion: client.authentication.k8s.io/v1, status: '\"{status}\"'}}'"
     );
-    let exec = serde_json::json!({
+    let exec = jsontree::json!({
         "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "Never",
         "args": ["-c", format!("cd {}; {script}", directory.display())],
     });
     let clock = Arc::<apimachinery::clock::TestClock>::default();
-    Some(crate::Plugin::new(serde_json::from_value(exec).unwrap(), clock).unwrap())
+    Some(crate::Plugin::new(jsontree::from_value(exec).unwrap(), clock).unwrap())
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use apimachinery::time::parse_time;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jsontree::{Object, Value, json};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
 use super::Issued;
 use crate::tls;
@@ -33,24 +33,24 @@ pub(crate) struct Cluster {
 
 /// The text that tells a program whom credentials are for, and whether it may ask somebody.
 pub(super) fn info(version: &str, cluster: Option<&Cluster>, interactive: bool) -> String {
-    let mut spec = Map::new();
+    let mut spec = Object::new();
     if let Some(cluster) = cluster {
-        let mut told = Map::new();
-        told.insert("server".to_owned(), cluster.server.as_str().into());
+        let mut told = Object::new();
+        told.insert("server", cluster.server.as_str().into());
         if !cluster.tls_server_name.is_empty() {
-            told.insert("tls-server-name".to_owned(), cluster.tls_server_name.as_str().into());
+            told.insert("tls-server-name", cluster.tls_server_name.as_str().into());
         }
         if cluster.insecure_skip_tls_verify {
-            told.insert("insecure-skip-tls-verify".to_owned(), true.into());
+            told.insert("insecure-skip-tls-verify", true.into());
         }
         if !cluster.authorities.is_empty() {
             let data = STANDARD.encode(&cluster.authorities);
-            told.insert("certificate-authority-data".to_owned(), data.into());
+            told.insert("certificate-authority-data", data.into());
         }
-        told.insert("config".to_owned(), cluster.config.clone());
-        spec.insert("cluster".to_owned(), told.into());
+        told.insert("config", cluster.config.clone());
+        spec.insert("cluster", told.into());
     }
-    spec.insert("interactive".to_owned(), interactive.into());
+    spec.insert("interactive", interactive.into());
     json!({"kind": "ExecCredential", "apiVersion": version, "spec": spec}).to_string()
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::clock::TestClock;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
@@ -27,7 +27,7 @@ impl World {
             "apiVersion": credential::V1, "command": "sh", "args": [script, "a"], "interactiveMode": "Never",
         });
         exec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let exec: Exec = serde_json::from_value(exec).unwrap();
+        let exec: Exec = jsontree::from_value(exec).unwrap();
         Plugin::new(exec.within(self.directory.path()), Arc::clone(&self.clock) as _).unwrap()
     }
 

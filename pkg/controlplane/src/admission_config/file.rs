@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use apimachinery::go_quote::quote;
+use jsontree::Value;
 use schema::configuration::{ConfigurationFile, FileKind, Members, ReadError, Shape};
-use serde_json::Value;
 
 use super::system_words;
 
@@ -99,7 +99,7 @@ impl AdmissionConfiguration {
     }
 }
 
-fn listed(members: &serde_json::Map<String, Value>) -> impl Iterator<Item = &Value> {
+fn listed(members: &jsontree::Object) -> impl Iterator<Item = &Value> {
     members.get("plugins").and_then(Value::as_array).into_iter().flatten()
 }
 

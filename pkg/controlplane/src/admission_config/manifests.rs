@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use apimachinery::features::{Gate, Gates};
 use apimachinery::field::{Error, Path as Field};
 use client::kubeconfig::WebhookCredentials;
+use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
-use serde_json::{Map, Value};
 
 use super::system_words;
 use crate::system;
@@ -74,7 +74,7 @@ pub(super) fn mutating_policies(text: &[u8], gates: Gates) -> Result<Option<Path
     directory(&MUTATING.read(text)?.members, gates)
 }
 
-fn directory(members: &Map<String, Value>, gates: Gates) -> Result<Option<PathBuf>, String> {
+fn directory(members: &Object, gates: Gates) -> Result<Option<PathBuf>, String> {
     let (at, directory) = (Field::root(MANIFESTS), text_of(members, MANIFESTS));
     if directory.is_empty() {
         return Ok(None);
@@ -95,6 +95,6 @@ fn directory(members: &Map<String, Value>, gates: Gates) -> Result<Option<PathBu
     }
 }
 
-fn text_of<'v>(members: &'v Map<String, Value>, name: &str) -> &'v str {
+fn text_of<'v>(members: &'v Object, name: &str) -> &'v str {
     members.get(name).and_then(Value::as_str).unwrap_or_default()
 }

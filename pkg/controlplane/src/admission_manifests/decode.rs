@@ -9,10 +9,10 @@ use ::api::validation::kinds::{Given, STATIC_SUFFIX, Settings, validate_manifest
 use apimachinery::features::Gates;
 use apimachinery::field;
 use apimachinery::go_quote::{Quoted, quote};
+use jsontree::Value;
 use schema::json::{self, errors};
 use schema::object::{Object, get_str};
 use schema::yaml;
-use serde_json::Value;
 
 use super::files::Document;
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Claims about policies in a whole server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;

@@ -9,10 +9,10 @@ use apimachinery::time::UnixTime;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use jsontree::{Value, json};
 use registry::client::Client;
 use registry::meta;
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -72,11 +72,11 @@ impl Verdict {
         match known {
             Some(condition) => {
                 if text(condition, "status") != self.status() {
-                    condition.insert("status".to_owned(), self.status().into());
-                    condition.insert("lastTransitionTime".to_owned(), now.into());
+                    condition.insert("status", self.status().into());
+                    condition.insert("lastTransitionTime", now.into());
                 }
-                condition.insert("reason".to_owned(), self.reason.into());
-                condition.insert("message".to_owned(), self.message.clone().into());
+                condition.insert("reason", self.reason.into());
+                condition.insert("message", self.message.clone().into());
             }
             None => {
                 let condition = json!({

@@ -12,8 +12,8 @@ use client::Limits;
 use endpoints::openapi::part_of_version;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use http::{HeaderMap, Response};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 

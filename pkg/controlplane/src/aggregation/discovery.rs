@@ -1,6 +1,7 @@
 //! Documents of discovery that other servers send, as what aggregated discovery says of a version.
 
 use api::tree::{child, children, children_mut, flag, text, texts};
+use jsontree::{Value, json};
 use schema::builtin::{
     IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST as AGGREGATED,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST as RESOURCES,
@@ -9,7 +10,6 @@ use schema::json::decode_within;
 use schema::object::Object;
 use schema::room::Room;
 use schema::table::Message;
-use serde_json::{Value, json};
 
 /// Whether a media type says that the document is an aggregated one.
 pub(super) fn is_aggregated(media_type: &str) -> bool {
@@ -84,7 +84,7 @@ pub(super) fn version_of_list(document: &[u8]) -> Result<Object, String> {
         }
     }
     let mut version = Object::new();
-    version.insert("resources".to_owned(), resources.into());
+    version.insert("resources", resources.into());
     Ok(version)
 }
 

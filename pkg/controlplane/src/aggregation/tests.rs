@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use server::tls::CertificateFiles;
 
 use crate::test_client::Client;

@@ -3,7 +3,7 @@
 
 use super::*;
 
-use serde_json::Value;
+use jsontree::Value;
 use server::tls::self_signed::{authority, not_after};
 
 /// Some moment.

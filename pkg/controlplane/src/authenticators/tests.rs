@@ -1,7 +1,7 @@
 //! Ways to prove an identity, through a whole server.
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

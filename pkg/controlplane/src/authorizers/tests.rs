@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use authorization::config::Configuration;
 use authorization::{Decision, Figures, Means};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::config::ConfigurationFile;

@@ -7,10 +7,10 @@
 use api::resources::Resource;
 use api::{semantic, tree};
 use apimachinery::features::Gates;
+use jsontree::json;
 use registry::client::{Client, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
-use serde_json::json;
 
 use super::objects;
 use crate::flow_control::Dangling;
@@ -123,7 +123,7 @@ fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<
     }
     let mut revised = current.clone();
     if let Some(spec) = spec {
-        revised.insert("spec".to_owned(), spec.into());
+        revised.insert("spec", spec.into());
     }
     if annotated != Some(auto) {
         object::set(&mut revised, &["metadata", "annotations", AUTO_UPDATE], json!(auto.to_string()));
@@ -165,7 +165,7 @@ fn is_left_over(object: &Object, wanted: &[Object]) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use serde_json::Value;
+    use jsontree::Value;
 
     fn level(name: &str) -> Object {
         let levels = objects::of_kind(GROUP_VERSION, "PriorityLevelConfiguration").unwrap();

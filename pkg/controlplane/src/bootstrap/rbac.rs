@@ -7,10 +7,10 @@ use api::tree;
 use authorization::rbac::{self, Rule};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
+use jsontree::{Value, json};
 use registry::client::{Client, Kept, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 use super::objects;
 
@@ -109,7 +109,7 @@ async fn keep_missing(client: &Client, name: &str, mut object: Object) -> regist
 fn bound_as(template: &Object, old: &Object) -> Object {
     let mut binding = template.clone();
     match old.get("subjects") {
-        Some(subjects) => binding.insert("subjects".to_owned(), subjects.clone()),
+        Some(subjects) => binding.insert("subjects", subjects.clone()),
         None => binding.remove("subjects"),
     };
     for member in ["labels", "annotations"] {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use ::api::options::{DeleteOptions, ListOptions};
 use ::api::resources::Handle;
+use jsontree::Value;
 use registry::generic::{AdmitAll, DeleteRequest};
 use registry::{Client, Registry, Target, meta};
 use schema::object::Object;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 

@@ -4,9 +4,9 @@ use ::api::resources::custom::Names;
 use ::api::tree::{child, children_mut, text};
 use ::api::validation::definitions::{approval_reason, converter_is_believable, is_protected, violations};
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use registry::meta;
 use schema::object::{Object, set};
-use serde_json::{Value, json};
 
 use super::definitions::Definition;
 use super::names::Taken;
@@ -210,7 +210,7 @@ fn set_condition(definition: &mut Object, condition: Condition, now: UnixTime) {
         && let Some(known) = children_mut(holder, "conditions").find(|known| text(known, "type") == kind)
     {
         if text(known, "status") != status || known.get("lastTransitionTime").is_none_or(Value::is_null) {
-            known.insert("lastTransitionTime".to_owned(), time);
+            known.insert("lastTransitionTime", time);
         }
         for (name, value) in [("status", status), ("reason", reason), ("message", &message)] {
             known.insert(name.to_owned(), value.into());

@@ -115,7 +115,7 @@ impl Accepted {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
 

@@ -3,10 +3,10 @@
 
 use api::tree;
 use apimachinery::go_quote::quote;
+use jsontree::{Value, json};
 use registry::client::{Client, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 use super::{GROUP, GROUP_VERSION};
 
@@ -115,7 +115,7 @@ mod tests {
         let check = |said: Option<bool>, exists: bool, expected: Option<[&str; 2]>| {
             let mut schema = object(json!({"metadata": {"name": "a"}}));
             if let Some(before) = said.and_then(|exists| configuration(&schema, "l", exists, "before")) {
-                schema.insert("status".to_owned(), before["status"].clone());
+                schema.insert("status", before["status"].clone());
             }
             let configuration = configuration(&schema, "l", exists, "now");
             let condition = configuration.map(|it| it["status"]["conditions"][0].clone());

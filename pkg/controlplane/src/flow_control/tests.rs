@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use flowcontrol::{Distinguisher, LevelKind, Queuing, Response, Subject};
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::test_client::Client;

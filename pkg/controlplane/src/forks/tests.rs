@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use jsontree::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use api::resources::Resource;
 use api::{semantic, tree};
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 use super::{NAME, NAMESPACE};
 use crate::bootstrap::object;
@@ -57,7 +57,7 @@ pub(super) fn endpoints(
         repack(&mut subset, addresses.iter().map(|ip| json!({"ip": ip})).collect());
     }
     if !ports_fine {
-        subset.insert("ports".to_owned(), our_ports);
+        subset.insert("ports", our_ports);
     }
     set_subset(&mut endpoints, subset);
     Some(endpoints)
@@ -151,7 +151,7 @@ fn repack(subset: &mut Object, mut addresses: Vec<Value>) {
     addresses.retain(|address| !not_ready.contains(ip(address)));
     addresses.sort_by(|a, b| ip(a).cmp(ip(b)));
     addresses.dedup_by(|a, b| ip(a) == ip(b));
-    subset.insert("addresses".to_owned(), addresses.into());
+    subset.insert("addresses", addresses.into());
 }
 
 /// What has to happen to the slice.
@@ -185,11 +185,11 @@ pub(super) fn slice(endpoints: &Object) -> Object {
     }));
     let endpoints: Vec<Value> = of(ready, true).into_iter().chain(of(not_ready, false)).collect();
     if !endpoints.is_empty() {
-        slice.insert("endpoints".to_owned(), endpoints.into());
+        slice.insert("endpoints", endpoints.into());
     }
     let ports: Vec<Value> = list("ports").iter().filter_map(Value::as_object).map(slice_port).collect();
     if !ports.is_empty() {
-        slice.insert("ports".to_owned(), ports.into());
+        slice.insert("ports", ports.into());
     }
     slice
 }

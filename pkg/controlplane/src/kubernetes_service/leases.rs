@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use api::tree;
+use jsontree::{Value, json};
 use schema::object;
-use serde_json::{Value, json};
 use storage::{Error, Storage};
 
 use crate::endpoint_leases::EndpointLeases;

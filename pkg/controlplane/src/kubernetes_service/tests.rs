@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use api::options::Preconditions;
 use api::tree;
 use cacher::{Delegator, Options};
-use serde_json::Value;
+use jsontree::Value;
 use storage::memory::Memory;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;

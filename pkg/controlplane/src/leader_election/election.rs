@@ -7,9 +7,9 @@ use std::time::Duration;
 use api::tree;
 use apimachinery::time::{UnixTime, parse_micro_time, parse_time};
 use cel::ext::semver::Version;
+use jsontree::json;
 use registry::meta;
 use schema::object::{self, Object};
-use serde_json::json;
 
 use crate::bootstrap::object;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use api::tree;
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::bootstrap::object;
@@ -134,7 +134,7 @@ fn with_spec(current: Option<&Object>, spec: Value) -> Object {
         }))
     };
     let mut lease = current.cloned().unwrap_or_else(new);
-    lease.insert("spec".to_owned(), spec);
+    lease.insert("spec", spec);
     lease
 }
 

@@ -8,8 +8,8 @@ use client::kubeconfig::Credentials;
 use client::{Address, Client, Limits, Options, Source, Tls, Trust};
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::aggregation::uri;
 

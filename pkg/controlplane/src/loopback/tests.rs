@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::clock::TestClock;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::test_client::Client;

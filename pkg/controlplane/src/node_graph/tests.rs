@@ -7,7 +7,7 @@ use apimachinery::features::Effective;
 use apimachinery::user_info::UserInfo;
 use authorization::node::decide;
 use authorization::{Attributes, Decision, Mode};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::test_client::Client;

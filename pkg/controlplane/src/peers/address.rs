@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ::api::tree;
 use client::Address;
+use jsontree::json;
 use schema::object::{self, Object};
-use serde_json::json;
 use storage::Storage;
 use tokio::sync::Mutex;
 use tokio::time::timeout;

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use ::api::tree::{children, text};
 use endpoints::peers::Named;
+use jsontree::Value;
 use schema::builtin::IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST as AGGREGATED;
 use schema::json::decode_within;
 use schema::object::Object;
 use schema::room::Room;
-use serde_json::Value;
 
 use super::text_at;
 
@@ -73,7 +73,7 @@ impl Said {
             let versions: Vec<Value> = versions.cloned().map(Value::Object).collect();
             let mut group = group.clone();
             let stays = !versions.is_empty();
-            group.insert("versions".to_owned(), versions.into());
+            group.insert("versions", versions.into());
             stays.then_some(group)
         };
         Said { groups: self.groups.iter().filter_map(stays).collect(), resources }
@@ -83,7 +83,7 @@ impl Said {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
 

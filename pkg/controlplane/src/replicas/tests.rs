@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use apimachinery::features::{Effective, Gates};
+use jsontree::{Value, json};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use serde_json::{Value, json};
 use server::tls::CertificateFiles;
 use storage::memory::Memory;
 

@@ -1,6 +1,6 @@
 //! The kubeconfig of an administrator.
 
-use serde_json::json;
+use jsontree::json;
 
 /// A kubeconfig with one user. JSON, which is YAML too, so nothing needs quoting rules.
 pub(super) fn render(server: &str, trust_base64: &str, certificate_base64: &str, key_base64: &str) -> String {

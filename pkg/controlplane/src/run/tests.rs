@@ -110,7 +110,7 @@ async fn first_contact(dir: &std::path::Path) -> String {
     config.serving.admin_kubeconfig = Some(kubeconfig.clone());
     let mut running = start(config, system_env()).await.unwrap();
     running.ready().await.unwrap();
-    let text: serde_json::Value = serde_json::from_slice(&std::fs::read(&kubeconfig).unwrap()).unwrap();
+    let text: jsontree::Value = serde_json::from_slice(&std::fs::read(&kubeconfig).unwrap()).unwrap();
     let data = |pointer: &str| {
         String::from_utf8(STANDARD.decode(text.pointer(pointer).unwrap().as_str().unwrap()).unwrap()).unwrap()
     };
@@ -235,14 +235,14 @@ async fn a_server_is_in_the_cluster_from_when_it_is_ready_until_it_stops() {
     }
     let read = async |path: &str| {
         let page = get(address, server.trust(), None, path, Some(server.token())).await.1;
-        serde_json::from_str::<serde_json::Value>(&page).unwrap()
+        serde_json::from_str::<jsontree::Value>(&page).unwrap()
     };
     let (ip, port) = ("192.0.2.1", address.port());
-    let ports = serde_json::json!([{"name": "https", "port": port, "protocol": "TCP"}]);
+    let ports = jsontree::json!([{"name": "https", "port": port, "protocol": "TCP"}]);
     let endpoints = read("/api/v1/namespaces/default/endpoints/kubernetes").await;
-    assert_eq!(endpoints["subsets"], serde_json::json!([{"addresses": [{"ip": ip}], "ports": ports}]));
+    assert_eq!(endpoints["subsets"], jsontree::json!([{"addresses": [{"ip": ip}], "ports": ports}]));
     let slice = read("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").await;
-    assert_eq!(slice["endpoints"][0]["addresses"], serde_json::json!([ip]));
+    assert_eq!(slice["endpoints"][0]["addresses"], jsontree::json!([ip]));
     let service = read("/api/v1/namespaces/default/services/kubernetes").await;
     assert_eq!(service["spec"]["clusterIP"], "10.0.0.1");
     assert_eq!(service["spec"]["ports"][0]["targetPort"], port);
@@ -252,7 +252,7 @@ async fn a_server_is_in_the_cluster_from_when_it_is_ready_until_it_stops() {
         "kube-apiserver"
     );
     let peer = &leases["items"][0]["metadata"]["annotations"]["kubernetes.io/peer-advertise-address"];
-    assert_eq!(peer, &serde_json::json!(format!("{ip}:{port}")));
+    assert_eq!(peer, &jsontree::json!(format!("{ip}:{port}")));
 
     server.stop().await;
     assert_eq!(storage.count("/registry/masterleases/").await.unwrap(), 0);

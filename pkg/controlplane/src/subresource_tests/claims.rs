@@ -1,6 +1,6 @@
 //! Who may change what of a ResourceClaim, over a whole server.
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::started;
 use crate::test_client::Client;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use tokio::time::timeout;
 
 use super::{definitions, started};

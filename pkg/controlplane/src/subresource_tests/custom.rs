@@ -1,7 +1,7 @@
 //! A kind that is made while the server runs goes through the same verbs as the built-in ones.
 
 use apimachinery::features::Gate;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::{definitions, started};
 use crate::test_client::Client;

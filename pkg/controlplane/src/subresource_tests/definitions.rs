@@ -1,6 +1,6 @@
 //! Custom resource definitions over a whole server: what is defined is served, as it is defined.
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use tokio::task::yield_now;
 use tokio::time::{Duration, timeout};
 

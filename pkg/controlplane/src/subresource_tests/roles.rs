@@ -1,7 +1,7 @@
 //! Roles decide about the next request, and nobody hands on more than he has.
 
 use authorization::Mode;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;

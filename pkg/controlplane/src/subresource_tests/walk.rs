@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use api::resources::{self, Resource};
 use authorization::Mode;
-use serde_json::json;
+use jsontree::json;
 
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;

@@ -1,6 +1,6 @@
 //! Claims about what admission is asked about: everything that changes something, whatever its path.
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::client::{Answer, Client, JSON};
 

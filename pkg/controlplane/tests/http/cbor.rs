@@ -2,8 +2,8 @@
 
 use apimachinery::features::Gate;
 use controlplane::config::Config;
+use jsontree::{Value, json};
 use schema::cbor::{SELF_DESCRIBED, decode_untyped, untyped};
-use serde_json::{Value, json};
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 

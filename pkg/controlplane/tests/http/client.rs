@@ -10,9 +10,9 @@ use endpoints::heavy::HeavyPool;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
+use jsontree::Value;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
-use serde_json::Value;
 use tokio::net::TcpStream;
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -130,7 +130,7 @@ impl Client {
 
     /// Creates a config map with a label `app`.
     pub(crate) async fn config_map(&self, name: &str, app: &str) -> Value {
-        let object = serde_json::json!({
+        let object = jsontree::json!({
             "apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "labels": {"app": app}}, "data": {"k": "v"},
         });

@@ -1,6 +1,6 @@
 //! Claims about failures and warnings as they are on the wire.
 
-use serde_json::json;
+use jsontree::json;
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 

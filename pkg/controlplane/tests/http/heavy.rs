@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 

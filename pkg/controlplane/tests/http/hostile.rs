@@ -1,6 +1,6 @@
 //! Claims about heads and small bodies that nobody sends who means well.
 
-use serde_json::json;
+use jsontree::json;
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 

@@ -1,6 +1,6 @@
 //! Claims about representations of requests and answers.
 
-use serde_json::json;
+use jsontree::json;
 
 use crate::client::{CONFIG_MAPS, Client, JSON, PROTOBUF};
 

@@ -5,7 +5,7 @@ use futures::future::join_all;
 use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 

@@ -1,6 +1,6 @@
 //! Claims about reviews: objects that are questions, answered and not stored.
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::client::{Client, JSON};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use apimachinery::user_info::GROUP_MASTERS;
 use async_trait::async_trait;
 use authorization::{Attributes, Authorizer, Decision};
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::client::{CONFIG_MAPS, Client, JSON};
 

@@ -1,7 +1,7 @@
 //! Claims about tokens of service accounts: requested, used, and dead.
 
 use controlplane::config::Config;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::client::{Client, JSON};
 

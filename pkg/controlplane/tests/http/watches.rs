@@ -2,7 +2,7 @@
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::client::{CONFIG_MAPS, Client, JSON, PROTOBUF};
 

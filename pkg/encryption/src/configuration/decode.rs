@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use apimachinery::go_json;
 use apimachinery::time::parse_duration;
+use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, ReadError, Shape};
-use serde_json::{Map, Value};
 
 const KEY: Members = Members { name: "Key", all: &[("name", Shape::Text), ("secret", Shape::Text)] };
 const KEYS: Shape = Shape::List(&Shape::Struct(&KEY));
@@ -106,13 +106,13 @@ pub(super) fn file(text: &[u8]) -> Result<Vec<Rule>, String> {
     objects(&read.members, "resources").map(rule).collect()
 }
 
-fn rule(rule: &Map<String, Value>) -> Result<Rule, String> {
+fn rule(rule: &Object) -> Result<Rule, String> {
     let resources = list(rule, "resources").filter_map(Value::as_str).map(str::to_owned).collect();
     let providers = objects(rule, "providers").map(provider).collect::<Result<_, _>>()?;
     Ok(Rule { resources, providers })
 }
 
-fn provider(provider: &Map<String, Value>) -> Result<Provider, String> {
+fn provider(provider: &Object) -> Result<Provider, String> {
     let object = |name: &str| provider.get(name).and_then(Value::as_object);
     Ok(Provider {
         aesgcm: object("aesgcm").map(keys),
@@ -123,11 +123,11 @@ fn provider(provider: &Map<String, Value>) -> Result<Provider, String> {
     })
 }
 
-fn keys(of: &Map<String, Value>) -> Vec<Key> {
+fn keys(of: &Object) -> Vec<Key> {
     objects(of, "keys").map(|key| Key { name: text(key, "name"), secret: text(key, "secret") }).collect()
 }
 
-fn kms(kms: &Map<String, Value>) -> Result<Kms, String> {
+fn kms(kms: &Object) -> Result<Kms, String> {
     let api_version = match text(kms, "apiVersion") {
         version if version.is_empty() => DEFAULT_API_VERSION.to_owned(),
         version => version,
@@ -150,14 +150,14 @@ fn kms(kms: &Map<String, Value>) -> Result<Kms, String> {
     })
 }
 
-fn text(of: &Map<String, Value>, name: &str) -> String {
+fn text(of: &Object, name: &str) -> String {
     of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn list<'m>(of: &'m Map<String, Value>, name: &str) -> impl Iterator<Item = &'m Value> {
+fn list<'m>(of: &'m Object, name: &str) -> impl Iterator<Item = &'m Value> {
     of.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn objects<'m>(of: &'m Map<String, Value>, name: &str) -> impl Iterator<Item = &'m Map<String, Value>> {
+fn objects<'m>(of: &'m Object, name: &str) -> impl Iterator<Item = &'m Object> {
     list(of, name).filter_map(Value::as_object)
 }

@@ -7,7 +7,7 @@ use apimachinery::time::format_duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cel::ext::url::parse_reference;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::decode::{self, Rule as Written};
 use super::{Configuration, Key, Pattern, Provider, Rule};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use api::tree::{child, list, text, texts};
 use http::request::Parts;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::document::Document;
 use super::{Answer, accept, aggregated_answer};
@@ -23,7 +23,7 @@ impl Merged {
         let (name, mut tree) = own;
         let groups = list(&tree, "items").iter().filter_map(Value::as_object).cloned().collect();
         let items = merged((name, groups), others).into_iter().map(Value::Object).collect();
-        tree.insert("items".to_owned(), Value::Array(items));
+        tree.insert("items", Value::Array(items));
         Merged { document: Document::default(), tree }
     }
 
@@ -97,11 +97,11 @@ fn resource(a: &Object, b: &Object) -> Object {
     let subresources: BTreeMap<&str, &Object> =
         subresources.map(|subresource| (text(subresource, "subresource"), subresource)).collect();
     if !verbs.is_empty() {
-        merged.insert("verbs".to_owned(), verbs.into_iter().collect());
+        merged.insert("verbs", verbs.into_iter().collect());
     }
     if !subresources.is_empty() {
         let all = subresources.into_values().cloned().map(Value::Object).collect();
-        merged.insert("subresources".to_owned(), Value::Array(all));
+        merged.insert("subresources", Value::Array(all));
     }
     merged
 }
@@ -148,7 +148,7 @@ fn order<'n>(lists: &[Vec<&'n str>]) -> Vec<&'n str> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
 

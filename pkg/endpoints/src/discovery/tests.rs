@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use http::Request;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! The documents as trees, in the shapes of `metav1` (legacy discovery) and `apidiscovery/v2`
 //! (aggregated discovery).
 
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use super::model::{ApiResource, Group, Source, Version};
 
@@ -26,8 +26,8 @@ pub(super) fn api_group_list<'g>(groups: impl Iterator<Item = &'g Group>) -> Obj
 /// `/apis/<group>`.
 pub(super) fn api_group(group: &Group) -> Object {
     let mut tree = object(group_entry(group));
-    tree.insert("kind".to_owned(), "APIGroup".into());
-    tree.insert("apiVersion".to_owned(), "v1".into());
+    tree.insert("kind", "APIGroup".into());
+    tree.insert("apiVersion", "v1".into());
     tree
 }
 
@@ -49,7 +49,7 @@ pub(super) fn api_resource_list(group: &Group, version: &Version) -> Object {
         "resources": version.resources.iter().map(resource_entry).collect::<Vec<_>>(),
     }));
     if !group.name.is_empty() {
-        tree.insert("apiVersion".to_owned(), "v1".into());
+        tree.insert("apiVersion", "v1".into());
     }
     tree
 }
@@ -86,8 +86,8 @@ pub(super) fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Object 
 fn aggregated_version(group: &Group, version: &Version) -> Value {
     if let Source::Proxied { stale } = version.source {
         let mut told = version.described.as_deref().cloned().unwrap_or_default();
-        told.insert("version".to_owned(), version.name.clone().into());
-        told.insert("freshness".to_owned(), if stale { "Stale" } else { "Current" }.into());
+        told.insert("version", version.name.clone().into());
+        told.insert("freshness", if stale { "Stale" } else { "Current" }.into());
         return Value::Object(told);
     }
     // Only custom resources spell out the group and version of their own endpoint.

@@ -71,7 +71,7 @@ fn varints_are_as_long_as_they_are_measured() {
 fn metadata_alone_lacks_what_upstream_holds_as_a_member() {
     let check = |annotations: Value, expected: Value| {
         let testing::Stored { endpoint, storage, .. } = testing::of("apps", "v1", "daemonsets");
-        let object = serde_json::json!({
+        let object = jsontree::json!({
             "kind": "DaemonSet", "apiVersion": "apps/v1", "spec": {},
             "metadata": {"name": "d", "annotations": annotations},
         });
@@ -88,7 +88,7 @@ fn metadata_alone_lacks_what_upstream_holds_as_a_member() {
         }
     };
     let generation = "deprecated.daemonset.template.generation";
-    check(serde_json::json!({generation: "1", "a": "b"}), serde_json::json!({"a": "b"}));
-    check(serde_json::json!({generation: "1"}), Value::Null);
-    check(serde_json::json!({"a": "b"}), serde_json::json!({"a": "b"}));
+    check(jsontree::json!({generation: "1", "a": "b"}), jsontree::json!({"a": "b"}));
+    check(jsontree::json!({generation: "1"}), Value::Null);
+    check(jsontree::json!({"a": "b"}), jsontree::json!({"a": "b"}));
 }

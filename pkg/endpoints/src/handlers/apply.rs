@@ -5,12 +5,12 @@ use std::fmt::Display;
 
 use api::options::PatchOptions;
 use apimachinery::status::Status;
+use jsontree::Value;
 use registry::generic::UpdateOutcome;
 use registry::meta;
 use schema::object::Object;
 use schema::room::Room;
 use schema::{cbor, json, yaml};
-use serde_json::Value;
 
 use super::write::Writer;
 use super::{create, ensure_namespace, patch, update, view};

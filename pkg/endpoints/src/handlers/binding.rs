@@ -8,11 +8,11 @@ use apimachinery::field::{self, Path};
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use jsontree::Value;
 use registry::generic::Admit;
 use registry::strategy::pod_conditions::{self, Condition};
 use registry::{Target, meta};
 use schema::object::{self, Object};
-use serde_json::Value;
 
 use super::admission::Admission;
 use super::done;
@@ -119,7 +119,7 @@ fn merge(pod: &mut Object, binding: &Object, member: &str) {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn tree(value: Value) -> Object {
         value.as_object().unwrap().clone()

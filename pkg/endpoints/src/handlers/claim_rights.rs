@@ -15,13 +15,13 @@ use authentication::service_account::split_username;
 use authorization::{Attributes, require};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jsontree::Value;
 use registry::Target;
 use schema::builtin::{
     IO_K8S_API_RESOURCE_V1_ALLOCATEDDEVICESTATUS as DEVICE,
     IO_K8S_API_RESOURCE_V1_RESOURCECLAIMSTATUS as STATUS,
 };
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::api::Call;
 
@@ -207,7 +207,7 @@ fn is_on_node(user: &UserInfo, node: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn status(value: Value) -> Object {
         value.as_object().cloned().unwrap_or_default()

@@ -6,8 +6,8 @@ use std::time::Duration;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use futures::future::join_all;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::list::list_options;

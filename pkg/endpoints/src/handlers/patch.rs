@@ -5,6 +5,7 @@ use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Status};
 use http::header::CONTENT_TYPE;
+use jsontree::Value;
 use registry::generic::UpdateOutcome;
 use registry::meta;
 use schema::json::errors::strict_decoding_error;
@@ -12,7 +13,6 @@ use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 use schema::patch::merge_patch::MergePatch;
 use schema::patch::{self, strategic, typed};
-use serde_json::Value;
 
 use super::apply::Notation;
 use super::write::Writer;
@@ -201,8 +201,8 @@ fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decode
     match typed::object(endpoint.message, value) {
         Ok((mut object, warnings)) => {
             let api_version = endpoint.kind_group_version.to_owned();
-            object.insert("kind".to_owned(), endpoint.kind.into());
-            object.insert("apiVersion".to_owned(), api_version.clone().into());
+            object.insert("kind", endpoint.kind.into());
+            object.insert("apiVersion", api_version.clone().into());
             Ok((Decoded { object, api_version, warnings }, quoted))
         }
         Err(cause) => Err(does_not_decode(quoted, &cause)),

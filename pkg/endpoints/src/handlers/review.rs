@@ -7,10 +7,10 @@ mod rules;
 use api::resources::Review;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
+use jsontree::{Value, json};
 use registry::generic::Admit;
 use registry::meta;
 use schema::object::{Object, get, get_str};
-use serde_json::{Map, Value, json};
 
 use super::admission::Admission;
 use crate::api::Call;
@@ -37,9 +37,9 @@ pub(super) async fn review(
         Review::SelfSubjectRules => rules::review(call, admit, &mut object).await,
         Review::SelfSubjectAccess => access::review(call, admit, &object, About::Sender).await,
     }?;
-    object.insert("status".to_owned(), status);
-    object.insert("kind".to_owned(), endpoint.kind.into());
-    object.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    object.insert("status", status);
+    object.insert("kind", endpoint.kind.into());
+    object.insert("apiVersion", endpoint.kind_group_version.into());
     call.reply()?.tree(201, &object)
 }
 
@@ -52,7 +52,7 @@ async fn sender(call: &Call<'_>, admit: &Admission<'_>, object: &mut Object) -> 
 }
 
 fn user_value(user: &UserInfo) -> Value {
-    let mut value = Map::new();
+    let mut value = Object::new();
     let mut put = |name: &str, is_empty: bool, member: Value| {
         if !is_empty {
             value.insert(name.to_owned(), member);

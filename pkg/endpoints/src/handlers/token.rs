@@ -11,10 +11,10 @@ use apimachinery::gvk::{GroupKind, GroupResource, split_api_version};
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use authentication::service_account::{Claims, Grant, Issuer, Reference, WARN_AFTER_SECONDS};
+use jsontree::Value;
 use registry::generic::Admit;
 use registry::{Entropy, StoredRef, Target, codec, meta};
 use schema::object::{self, Object, get_i64, get_object, get_str};
-use serde_json::Value;
 
 use super::admission::Admission;
 use super::ensure_namespace;
@@ -114,8 +114,8 @@ pub(super) async fn create(
     let end = UnixTime::from_seconds(now.seconds.saturating_add(lifetime.said));
     object::set(&mut request, &["status", "token"], token);
     object::set(&mut request, &["status", "expirationTimestamp"], end.rfc3339().to_string());
-    request.insert("kind".to_owned(), KIND.into());
-    request.insert("apiVersion".to_owned(), call.endpoint().kind_group_version.into());
+    request.insert("kind", KIND.into());
+    request.insert("apiVersion", call.endpoint().kind_group_version.into());
     call.reply()?.tree(201, &request)
 }
 
@@ -174,7 +174,7 @@ fn check_account(request: &Object, account: &Object, enforced: bool) -> Result<O
 /// Fills in what every request of the kind is given, whatever gates are open.
 fn default(request: &mut Object) {
     if get_object(request, &["spec"]).is_none() {
-        request.insert("spec".to_owned(), Object::new().into());
+        request.insert("spec", Object::new().into());
     }
     api::defaults::apply("authentication.k8s.io/v1", KIND, request, &Gates::default());
 }

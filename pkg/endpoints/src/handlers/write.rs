@@ -8,8 +8,8 @@ use api::resources::Resource;
 use apimachinery::features::Gates;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::api::Call;
 
@@ -132,7 +132,7 @@ fn said(owner: &Value) -> ([&str; 4], [Option<bool>; 2]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(owners: Value, kept: Value, duplicates: Option<&str>) {
         let Value::Object(mut object) = json!({"metadata": {"ownerReferences": owners}}) else { return };

@@ -1,9 +1,9 @@
 //! Streamed lists against the same lists put together as trees and encoded whole.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
+use jsontree::json;
 use registry::Items;
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST as PARTIAL_LIST;
-use serde_json::json;
 
 use super::*;
 use crate::negotiate::Format;
@@ -50,13 +50,13 @@ fn whole(stored: &Stored, shape: Shape, format: Format) -> Vec<u8> {
     let items: Vec<Value> = stored.elements.iter().map(tree).collect();
     let (api_version, kind) = listing.type_meta();
     let mut list = Object::new();
-    list.insert("kind".to_owned(), kind.into());
-    list.insert("apiVersion".to_owned(), api_version.into());
+    list.insert("kind", kind.into());
+    list.insert("apiVersion", api_version.into());
     let meta = json!({"resourceVersion": "77", "continue": "more", "remainingItemCount": 5});
-    list.insert("metadata".to_owned(), meta);
+    list.insert("metadata", meta);
     let partial = shape != Shape::Whole;
     if !(items.is_empty() && partial) {
-        list.insert("items".to_owned(), items.into());
+        list.insert("items", items.into());
     }
     let message = if partial { &PARTIAL_LIST } else { stored.endpoint.list_message.unwrap() };
     let mut out = Vec::new();

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use api::catalog::{Catalog, Version};
 use api::descriptions::description;
 use apimachinery::gvk::split_api_version;
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
 };
 use schema::openapi::{Dialect, Gvk, Writer, closure, definition};
 use schema::table::Message;
-use serde_json::Value;
 
 use super::custom::{self, Definition};
 use super::foreign::Foreign;

@@ -11,7 +11,7 @@ use api::catalog::{Catalog, Owner, Version};
 use api::descriptions::of_any_object;
 use api::resources::Resource;
 use api::resources::custom::CustomVersion;
-use serde_json::{Map, Value, json};
+use jsontree::{Object, Value, json};
 
 use self::schema::{published, reference, referring_member, text_member};
 use super::model::{Answer, Body, Kind, Operation, Parameter, PathItem, Queries, Text};
@@ -113,10 +113,10 @@ impl Definition<'_> {
         let mut schema = if self.list { resource.list_schema(dialect) } else { resource.schema(dialect) };
         let kind = if self.list { resource.list_kind } else { resource.kind };
         let kinds = json!([{ "group": resource.group, "kind": kind, "version": resource.version }]);
-        schema.insert("x-kubernetes-group-version-kind".to_owned(), kinds);
+        schema.insert("x-kubernetes-group-version-kind", kinds);
         if !resource.selectable.is_empty() {
             let fields = resource.selectable.iter().map(|path| json!({ "fieldPath": path }));
-            schema.insert("x-kubernetes-selectable-fields".to_owned(), fields.collect());
+            schema.insert("x-kubernetes-selectable-fields", fields.collect());
         }
         let mut text = Vec::new();
         // Neither fails: no decoder lets in what JSON cannot say.
@@ -134,11 +134,11 @@ impl CustomResource<'_> {
         words.join(".")
     }
 
-    fn schema(&self, dialect: Dialect) -> Map<String, Value> {
+    fn schema(&self, dialect: Dialect) -> Object {
         published(self.described.schema(), self.preserve_unknown_fields, dialect)
     }
 
-    fn list_schema(&self, dialect: Dialect) -> Map<String, Value> {
+    fn list_schema(&self, dialect: Dialect) -> Object {
         let properties = json!({
             "apiVersion": text_member(of_any_object("apiVersion")),
             "items": {
@@ -150,7 +150,7 @@ impl CustomResource<'_> {
             "metadata": referring_member(LIST_META.name, LIST_METADATA, dialect),
         });
         let description = format!("{} is a list of {}", self.list_kind, self.kind);
-        Map::from_iter([
+        Object::from_iter([
             ("description".to_owned(), description.into()),
             ("type".to_owned(), "object".into()),
             ("required".to_owned(), json!(["items"])),

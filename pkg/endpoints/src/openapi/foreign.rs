@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use api::catalog::{Catalog, Owner};
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use jsontree::{Object, Value, json};
 
 const DEFINITION: &str = "#/definitions/";
 const PARAMETER: &str = "#/parameters/";
@@ -22,7 +22,7 @@ pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<By
     let member = |name: &str| document.get(name).and_then(Value::as_object);
     let prefix = format!("/apis/{group}/{version}/");
     let paths = member("paths").ok_or("it has no paths")?;
-    let paths: Map<String, Value> = paths
+    let paths: Object = paths
         .iter()
         .filter(|(path, _)| path.starts_with(&prefix))
         .map(|(path, item)| (path.clone(), item.clone()))
@@ -136,10 +136,10 @@ fn kinds_of(definition: &Value) -> impl Iterator<Item = [String; 3]> {
     })
 }
 
-fn take(part: &mut Value, name: &str) -> Map<String, Value> {
+fn take(part: &mut Value, name: &str) -> Object {
     match part.get_mut(name).map(Value::take) {
         Some(Value::Object(members)) => members,
-        _ => Map::new(),
+        _ => Object::new(),
     }
 }
 

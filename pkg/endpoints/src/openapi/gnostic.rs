@@ -3,7 +3,7 @@
 pub(super) mod v2;
 pub(super) mod v3;
 
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 fn elements(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
@@ -78,7 +78,7 @@ impl Message {
 
     /// The members whose names begin with `x-`.
     fn extensions(&mut self, number: u32, object: &Value) {
-        let none = Map::new();
+        let none = Object::new();
         let members = object.as_object().unwrap_or(&none);
         for (name, value) in members.iter().filter(|(name, _)| name.starts_with("x-")) {
             self.message(number, |m| {

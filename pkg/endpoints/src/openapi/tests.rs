@@ -13,11 +13,11 @@ use api::catalog::{Document, Proxied, ProxiedVersion};
 use apimachinery::clock::TestClock;
 use flate2::read::GzDecoder;
 use http::Request;
-use serde_json::{Map, Value, json};
+use jsontree::{Object, Value, json};
 
 use super::*;
 
-fn recorded(which: &str) -> Map<String, Value> {
+fn recorded(which: &str) -> Object {
     let mut text = String::new();
     let packed = include_bytes!("../../testdata/openapi-v3.json.gz");
     GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
@@ -61,13 +61,13 @@ fn reduced(document: &Value) -> Value {
     let paths = document["paths"].as_object().unwrap().iter();
     let item = |item: &Value| {
         let members = item.as_object().unwrap().iter();
-        let fact = |(name, value): (&String, &Value)| match name.as_str() {
+        let fact = |(name, value): (&jsontree::Key, &Value)| match name.as_str() {
             "parameters" => (name.clone(), parameters(value)),
             _ => (name.clone(), operation(value)),
         };
         Value::Object(members.map(fact).collect())
     };
-    let paths: Map<String, Value> = paths.map(|(path, value)| (path.clone(), item(value))).collect();
+    let paths: Object = paths.map(|(path, value)| (path.clone(), item(value))).collect();
     let schemas = document["components"].get("schemas").cloned().unwrap_or_else(|| json!({}));
     json!({ "schemas": schemas, "paths": paths })
 }
@@ -95,7 +95,7 @@ fn parameters(list: &Value) -> Value {
 }
 
 fn operation(operation: &Value) -> Value {
-    let mut facts = Map::new();
+    let mut facts = Object::new();
     let mut fact =
         |name: &str, value: Option<Value>| facts.extend(value.map(|value| (name.to_owned(), value)));
     fact("operationId", operation.get("operationId").cloned());
@@ -107,7 +107,7 @@ fn operation(operation: &Value) -> Value {
     fact("body", operation.get("requestBody").map(|body| content(&body["content"])));
     fact("bodyRequired", operation["requestBody"].get("required").cloned());
     let responses = operation["responses"].as_object().unwrap().iter();
-    let responses: Map<String, Value> =
+    let responses: Object =
         responses.map(|(code, r)| (code.clone(), r.get("content").map_or(Value::Null, content))).collect();
     fact("responses", Some(responses.into()));
     Value::Object(facts)
@@ -220,12 +220,12 @@ fn every_reference_of_a_document_leads_somewhere() {
 }
 
 /// The definitions of all documents of OpenAPI 3.0, by name.
-fn definitions(off_by_default: bool) -> Map<String, Value> {
+fn definitions(off_by_default: bool) -> Object {
     let api = open_api(off_by_default);
     let subjects = Subject::all(&builtin(off_by_default));
     let documents =
         subjects.into_iter().map(|s| get(&api, &format!("/openapi/v3/{}", s.path()), &[]).unwrap());
-    let mut all = Map::new();
+    let mut all = Object::new();
     for document in documents {
         if let Value::Object(schemas) = body(&document)["components"]["schemas"].take() {
             all.extend(schemas);
@@ -236,7 +236,7 @@ fn definitions(off_by_default: bool) -> Map<String, Value> {
 
 /// How many definitions and how many members of theirs have a description, and those that have none, by
 /// type.
-fn described(definitions: &Map<String, Value>) -> ([usize; 2], BTreeMap<&str, usize>) {
+fn described(definitions: &Object) -> ([usize; 2], BTreeMap<&str, usize>) {
     let ([mut types, mut members], mut silent) = ([0; 2], BTreeMap::new());
     for (name, definition) in definitions {
         let kind = name.rsplit('.').next().unwrap();
@@ -258,7 +258,7 @@ fn described(definitions: &Map<String, Value>) -> ([usize; 2], BTreeMap<&str, us
 /// But for what upstream leaves without a word.
 #[test]
 fn every_type_and_member_is_described_if_upstream_has_a_word_for_it() {
-    let definitions: Map<String, Value> = [true, false].map(definitions).into_iter().flatten().collect();
+    let definitions: Object = [true, false].map(definitions).into_iter().flatten().collect();
     let ([types, members], silent) = described(&definitions);
     assert!(types > 550 && members > 2_500, "only {types} and {members}");
     let want = BTreeMap::from([

@@ -2,11 +2,11 @@
 
 use apimachinery::status::Status;
 use http_body_util::BodyExt;
+use jsontree::Value;
 use registry::generic::ListPage;
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST as PARTIAL_LIST;
 use schema::object::Object;
 use schema::yaml;
-use serde_json::Value;
 
 use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
 use crate::chunks::{CHUNK_BYTES, Chunks, Indented, Source};

@@ -6,9 +6,9 @@ use super::*;
 use crate::negotiate::Offer;
 use api::printers::{Printer, Subject, column_descriptions};
 use api::resources::Resource;
+use jsontree::{Value, json};
 use schema::proto::{self, Envelope};
 use schema::{builtin, json_write};
-use serde_json::{Value, json};
 
 /// 2024-01-02T03:04:05Z
 const NOW: UnixTime = UnixTime::from_seconds(1_704_164_645);
@@ -116,8 +116,8 @@ fn metadata() -> Object {
 /// The tree of a message as the registry has it: with its type and a resource version.
 fn tree(endpoint: &Resource, raw: &[u8], version: &str) -> Object {
     let mut tree = proto::decode(endpoint.message, raw).unwrap();
-    tree.insert("kind".to_owned(), endpoint.kind.into());
-    tree.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    tree.insert("kind", endpoint.kind.into());
+    tree.insert("apiVersion", endpoint.kind_group_version.into());
     let metadata = tree.entry("metadata").or_insert_with(|| json!({}));
     metadata["resourceVersion"] = version.into();
     tree

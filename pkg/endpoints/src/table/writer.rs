@@ -6,6 +6,7 @@
 use api::printers::{Cell, ColumnDefinition, CustomPrinter, Printer, Row, RowCondition, Subject};
 use api::resources::Handle;
 use apimachinery::status::Status;
+use jsontree::json;
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL,
@@ -14,7 +15,6 @@ use schema::builtin::{
 use schema::object::Object;
 use schema::proto::{self, TypeMetaHead};
 use schema::{json_write, transcode};
-use serde_json::json;
 
 use super::{IncludeObject, TableRequest};
 use crate::encode::{Outgoing, PARTIAL_KIND, failed, meta_api_version, partial};
@@ -240,11 +240,11 @@ fn definitions<'a>(
             out.push(b',');
         }
         let mut definition = Object::new();
-        definition.insert("name".to_owned(), column.name.into());
-        definition.insert("type".to_owned(), column.kind.into());
-        definition.insert("format".to_owned(), column.format.into());
-        definition.insert("description".to_owned(), column.description.into());
-        definition.insert("priority".to_owned(), json!(column.priority));
+        definition.insert("name", column.name.into());
+        definition.insert("type", column.kind.into());
+        definition.insert("format", column.format.into());
+        definition.insert("description", column.description.into());
+        definition.insert("priority", json!(column.priority));
         json_write::encode(&COLUMN, &definition, out).map_err(failed)?;
     }
     out.push(b']');

@@ -67,7 +67,7 @@ fn events_that_are_ready_go_out_together() {
     let mut body = body(vec![bookmark(1, true), bookmark(2, false), bookmark(3, false)], false, &drain);
     let Poll::Ready(Some(piece)) = poll(&mut body) else { panic!("three are ready") };
     let revisions = piece.lines().map(|line| {
-        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        let event: jsontree::Value = serde_json::from_str(line).unwrap();
         event["object"]["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
     });
     assert_eq!(revisions.collect::<Vec<_>>(), ["1", "2", "3"]);

@@ -1,8 +1,8 @@
 //! Frames against events put together as trees.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::*;
 use crate::testing;

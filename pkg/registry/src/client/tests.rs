@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use api::options::Preconditions;
+use jsontree::json;
 use schema::object;
-use serde_json::json;
 use storage::Storage;
 
 use super::*;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use api::options::Preconditions;
 use api::resources;
+use jsontree::json;
 use schema::object;
-use serde_json::json;
 use storage::Storage;
 use storage::fault::{Fault, Operation};
 use tokio::task::JoinHandle;

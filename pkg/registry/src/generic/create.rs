@@ -7,8 +7,8 @@ use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use storage::Written;
 
 use super::allocate::{Ending, settle};

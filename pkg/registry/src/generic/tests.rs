@@ -30,8 +30,8 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cacher::Delegator;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 use storage::Storage;
 use storage::memory::Memory;
 
@@ -120,20 +120,20 @@ fn named(plural: &str, name: &str, more: Value) -> Object {
     let mut all = object(json!({"apiVersion": row.group_version, "kind": row.kind}));
     let mut metadata = object(json!({"name": name}));
     if row.namespaced {
-        metadata.insert("namespace".to_owned(), NAMESPACE.into());
+        metadata.insert("namespace", NAMESPACE.into());
     }
     let mut more = object(more);
     if let Some(Value::Object(given)) = more.remove("metadata") {
         metadata.extend(given);
     }
-    all.insert("metadata".to_owned(), Value::Object(metadata));
+    all.insert("metadata", Value::Object(metadata));
     if let Value::Object(mut spec) = minimal_spec(plural) {
         spec.extend(more.remove("spec").map(object).unwrap_or_default());
-        all.insert("spec".to_owned(), Value::Object(spec));
+        all.insert("spec", Value::Object(spec));
     }
     all.extend(more);
     if plural == "events" {
-        all.insert("involvedObject".to_owned(), json!({"namespace": NAMESPACE}));
+        all.insert("involvedObject", json!({"namespace": NAMESPACE}));
     }
     api::defaults::apply(row.group_version, row.kind, &mut all, &Gates::default());
     all

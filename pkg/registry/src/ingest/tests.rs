@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use cacher::Element;
-use serde_json::json;
+use jsontree::json;
 use storage::KeyValue;
 
 use super::*;
@@ -40,8 +40,8 @@ fn complete(plural: &str, value: Value) -> Bytes {
 fn encoded(plural: &str, value: Value) -> Bytes {
     let storage = storage(plural);
     let mut object = object(value);
-    object.insert("kind".to_owned(), storage.kind.into());
-    object.insert("apiVersion".to_owned(), storage.group_version.into());
+    object.insert("kind", storage.kind.into());
+    object.insert("apiVersion", storage.group_version.into());
     codec::encode(storage, &object).unwrap()
 }
 

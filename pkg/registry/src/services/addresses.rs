@@ -9,8 +9,8 @@ use std::time::Duration;
 use api::options::Preconditions;
 use api::tree;
 use apimachinery::status::Status;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::figures::{Figures, Scope};

@@ -4,8 +4,8 @@
 use api::tree;
 use api::validation::kinds::validate_cluster_ips;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::fields::{has_cluster_ip, listed, push, same_texts};
 use super::range::Family;
@@ -34,7 +34,7 @@ fn policy(spec: &Object) -> &str {
 }
 
 fn set_policy(spec: &mut Object, policy: &str) {
-    spec.insert("ipFamilyPolicy".to_owned(), policy.into());
+    spec.insert("ipFamilyPolicy", policy.into());
 }
 
 fn count(spec: &Object, name: &str) -> usize {

@@ -3,8 +3,8 @@
 
 use api::tree;
 use apimachinery::field::BadValue;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// Whether a service has an address, if only `None`: all have but aliases of external names.
 pub(crate) fn has_cluster_ip(spec: &Object) -> bool {
@@ -108,7 +108,7 @@ fn fill_in_node_ports(new: &mut Object, old: &Object) {
         let before = tree::children(old, "ports").filter(|old| tree::text(old, "name") == name).last();
         let before = before.map_or(0, |old| tree::integer(old, "nodePort"));
         if before != 0 && !taken.contains(&before) {
-            port.insert("nodePort".to_owned(), before.into());
+            port.insert("nodePort", before.into());
         }
     }
 }
@@ -125,7 +125,7 @@ fn align_cluster_ips(new: &mut Object, old: &Object) {
             new.remove("clusterIPs");
         } else {
             let all = vec![now.to_owned()];
-            new.insert("clusterIPs".to_owned(), all.into());
+            new.insert("clusterIPs", all.into());
         }
     }
 }

@@ -8,10 +8,10 @@ use apimachinery::gvk::GroupResource;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use jsontree::Value;
 use schema::builtin::IO_K8S_API_CORE_V1_RANGEALLOCATION as RANGE_ALLOCATION;
 use schema::object::Object;
 use schema::proto::{self, Envelope};
-use serde_json::Value;
 use storage::{Error, KeyValue, Revision, Storage, Turns, Update};
 
 use super::bitmap::{Bitmap, PortRange};

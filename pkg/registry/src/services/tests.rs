@@ -23,7 +23,7 @@ use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use cacher::Delegator;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use storage::memory::Memory;
 
 use super::range::AddressRange;
@@ -147,8 +147,8 @@ impl Server {
     ) -> Result<Value> {
         let row = row(group, plural);
         let mut object = self::object(object);
-        object.insert("apiVersion".to_owned(), row.group_version.into());
-        object.insert("kind".to_owned(), row.kind.into());
+        object.insert("apiVersion", row.group_version.into());
+        object.insert("kind", row.kind.into());
         if row.namespaced {
             meta::set_text(&mut object, "namespace", namespace);
         }

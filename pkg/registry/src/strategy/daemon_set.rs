@@ -2,9 +2,9 @@
 //! (upstream's `registry/apps/daemonset/strategy.go`).
 
 use api::semantic::equal;
+use jsontree::Value;
 use schema::builtin::IO_K8S_API_CORE_V1_PODTEMPLATESPEC;
 use schema::object::{Object, get_object};
-use serde_json::Value;
 
 use super::{Context, Strategy, child};
 use crate::meta;

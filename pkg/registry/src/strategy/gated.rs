@@ -6,8 +6,8 @@ mod places;
 
 use api::resources::Resource;
 use apimachinery::features::{Gate, Gates};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use places::{EACH, Path};
 

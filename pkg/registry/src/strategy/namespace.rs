@@ -2,8 +2,8 @@
 //! (upstream's `registry/core/namespace`).
 
 use apimachinery::time::UnixTime;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::{Context, SpecialDelete, Strategy, child};
 use crate::meta;
@@ -19,7 +19,7 @@ impl Strategy for Namespaces {
     fn prepare_for_create(&self, object: &mut Object, _context: &Context<'_>) {
         if let Some(status) = child(object, "status") {
             status.clear();
-            status.insert("phase".to_owned(), Value::from("Active"));
+            status.insert("phase", Value::from("Active"));
         }
         let spec = child(object, "spec")
             .map(|spec| spec.entry("finalizers").or_insert_with(|| Value::Array(Vec::new())));
@@ -36,7 +36,7 @@ impl Strategy for Namespaces {
         if subresource.is_empty() {
             let finalizers = old.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
             match (child(new, "spec"), finalizers) {
-                (Some(spec), Some(finalizers)) => spec.insert("finalizers".to_owned(), finalizers),
+                (Some(spec), Some(finalizers)) => spec.insert("finalizers", finalizers),
                 (Some(spec), None) => spec.remove("finalizers"),
                 (None, _) => None,
             };
@@ -58,7 +58,7 @@ impl Strategy for Namespaces {
     fn begin_special_delete(&self, object: &mut Object, now: UnixTime) {
         meta::set_deletion_seconds(object, now.seconds);
         if let Some(status) = child(object, "status") {
-            status.insert("phase".to_owned(), Value::from("Terminating"));
+            status.insert("phase", Value::from("Terminating"));
         }
     }
 }

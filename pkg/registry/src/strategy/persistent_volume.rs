@@ -1,8 +1,8 @@
 //! Persistent volumes: they start as pending, and the server notes when their phase changes (KEP-3762;
 //! upstream's `registry/core/persistentvolume/strategy.go`).
 
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 use super::{Context, Strategy};
 

@@ -4,8 +4,8 @@
 
 use api::tree;
 use apimachinery::features::{Gate, Gates};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::{Context, Strategy};
 
@@ -41,11 +41,11 @@ fn prepare(spec: &mut Object, old: Option<&Object>, gates: &Gates) {
     match (tree::child(spec, "dataSource"), tree::child(spec, "dataSourceRef")) {
         (Some(source), None) => {
             let reference = reference(source);
-            spec.insert("dataSourceRef".to_owned(), reference);
+            spec.insert("dataSourceRef", reference);
         }
         (None, Some(reference)) if !names_a_namespace(reference) => {
             let source = self::reference(reference);
-            spec.insert("dataSource".to_owned(), source);
+            spec.insert("dataSource", source);
         }
         _ => {}
     }

@@ -9,8 +9,8 @@ mod status;
 
 use api::options::DeleteOptions;
 use api::tree;
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 use super::{Context, Strategy, child, restore, restore_metadata, text_at};
 
@@ -26,10 +26,10 @@ impl Strategy for Pods {
         let gated = !object::get_list(pod, &["spec", "schedulingGates"]).is_empty();
         if let Some(status) = child(pod, "status") {
             status.clear();
-            status.insert("phase".to_owned(), "Pending".into());
-            status.insert("qosClass".to_owned(), class.into());
+            status.insert("phase", "Pending".into());
+            status.insert("qosClass", class.into());
             if gated {
-                status.insert("conditions".to_owned(), vec![scheduling_gated(context)].into());
+                status.insert("conditions", vec![scheduling_gated(context)].into());
             }
         }
         label_keys::merge(pod, context.gates());
@@ -75,7 +75,7 @@ fn keep_ephemeral_containers(new: &mut Object, old: &Object) {
     restore(new, Some(old), ".status");
     restore_metadata(new, old);
     match (containers, tree::child_mut(new, "spec")) {
-        (Some(containers), Some(spec)) => spec.insert("ephemeralContainers".to_owned(), containers),
+        (Some(containers), Some(spec)) => spec.insert("ephemeralContainers", containers),
         (None, Some(spec)) => spec.remove("ephemeralContainers"),
         (_, None) => None,
     };

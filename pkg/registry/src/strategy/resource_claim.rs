@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use api::tree;
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 use super::{Context, Strategy};
 

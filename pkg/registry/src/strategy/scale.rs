@@ -5,8 +5,8 @@ use api::resources::custom::ScalePaths;
 use api::validation::{NameRule, validate_object_meta};
 use apimachinery::field;
 use apimachinery::labels::Selector;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use crate::meta;
 
@@ -52,9 +52,9 @@ fn scale(object: &Object, wanted: Value, there: Value, selector: String) -> Obje
         .filter_map(|name| metadata?.get(*name).map(|v| ((*name).to_owned(), v.clone())))
         .collect();
     let mut status = Object::new();
-    status.insert("replicas".to_owned(), there);
+    status.insert("replicas", there);
     if !selector.is_empty() {
-        status.insert("selector".to_owned(), Value::from(selector));
+        status.insert("selector", Value::from(selector));
     }
     let scale = json!({
         "kind": "Scale",
@@ -79,7 +79,7 @@ pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
         }
         None => {
             if let Some(spec) = super::child(object, "spec") {
-                spec.insert("replicas".to_owned(), replicas);
+                spec.insert("replicas", replicas);
             }
         }
     }

@@ -4,8 +4,8 @@
 use api::tree;
 use std::collections::HashMap;
 
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::{Map, Value};
 
 use super::{Context, Strategy, child};
 
@@ -15,7 +15,7 @@ impl Strategy for SigningRequests {
     fn prepare_for_create(&self, object: &mut Object, context: &Context<'_>) {
         let user = context.user;
         let Some(spec) = child(object, "spec") else { return };
-        let extra: Map<String, Value> =
+        let extra: Object =
             user.extra.iter().map(|(key, values)| (key.clone(), Value::from(values.clone()))).collect();
         let facts = [
             ("username", (!user.name.is_empty()).then(|| Value::from(user.name.clone()))),
@@ -76,11 +76,11 @@ fn date(new: &mut [Value], old: &[Value], now: &Value) {
     }
     for condition in new.iter_mut().filter_map(Value::as_object_mut) {
         if undated(condition, "lastUpdateTime") {
-            condition.insert("lastUpdateTime".to_owned(), now.clone());
+            condition.insert("lastUpdateTime", now.clone());
         }
         if undated(condition, "lastTransitionTime") {
             let since = since.get(&key(condition)).copied().unwrap_or(now).clone();
-            condition.insert("lastTransitionTime".to_owned(), since);
+            condition.insert("lastTransitionTime", since);
         }
     }
 }

@@ -3,8 +3,8 @@
 use api::tree;
 use apimachinery::features::Gate;
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 use super::{Context, SpecialDelete, Strategy, child};
 use crate::meta;

@@ -12,7 +12,7 @@ mod small;
 mod volumes;
 
 use apimachinery::user_info::UserInfo;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 

@@ -2,12 +2,12 @@
 //! what has been applied is there; applying it again changes nothing; sets read back what they wrote.
 #![no_main]
 
+use jsontree::Value;
 use libfuzzer_sys::fuzz_target;
 use schema::structured_merge::Set;
 use schema::structured_merge::model::TypeRef;
 use schema::structured_merge::typed::{Duplicates, compare, field_set, merge, remove, validate};
 use schema::{builtin, json, yaml};
-use serde_json::Value;
 
 fn value(text: &[u8]) -> Option<Value> {
     json::decode_untyped(&yaml::to_json(text).ok()?.json).ok().map(|untyped| untyped.value)

@@ -2,12 +2,12 @@
 //! JSON.
 #![no_main]
 
+use jsontree::Value;
 use libfuzzer_sys::fuzz_target;
 use schema::patch::json_patch::{COPIED_LENGTH_MAX, JsonPatch};
 use schema::patch::merge_patch::MergePatch;
 use schema::patch::{expand, strategic, text, typed};
 use schema::{builtin, json};
-use serde_json::Value;
 
 fuzz_target!(|data: (&[u8], &[u8])| {
     let (document, patch) = data;

@@ -5,7 +5,7 @@ use apimachinery::quantity;
 use apimachinery::time::{parse_micro_time, parse_time};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use serde_json::Value;
+use jsontree::Value;
 
 use super::errors::Error;
 use super::scan::{Major, NULL};

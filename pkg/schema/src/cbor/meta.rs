@@ -1,7 +1,7 @@
 //! Finding `apiVersion` and `kind` before the type is known. Unlike in JSON, names must be exact, and an
 //! `apiVersion` that is none counts for nothing.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::errors::Error;
 use super::scan::Scanner;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::errors::{Error, TypeError};
 use super::scan::{Major, Run, float};

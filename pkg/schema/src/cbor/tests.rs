@@ -1,7 +1,7 @@
 //! The decoders against recorded answers of upstream's, and the encoder against the RFC.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::builtin::{

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use apimachinery::go_quote::quote;
-use serde_json::Value;
+use jsontree::Value;
 
 use super::errors::Error;
 use super::keys::{Ending, Key, Seen, find, repeated};

@@ -1,7 +1,7 @@
 //! CBOR without a schema: custom resources, apply configurations, and what stands in a field of any type.
 
 use apimachinery::time::{UnixTime, parse_time};
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::errors::Error;
 use super::scalar::{below_int64, type_error, unrecognized, valid};

@@ -1,7 +1,7 @@
 //! Trees to CBOR, byte for byte as upstream's deterministic encoder writes the struct that the tree stands
 //! for.
 
-use serde_json::Value;
+use jsontree::Value;
 use smallvec::SmallVec;
 
 use super::{SELF_DESCRIBED, TREE_DEPTH_MAX};
@@ -247,7 +247,7 @@ fn sorted(
     out: &mut Vec<u8>,
     mut write: impl FnMut(&Value, &mut Vec<u8>) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
-    let mut entries: SmallVec<[(&String, &Value); 16]> = members.iter().collect();
+    let mut entries: SmallVec<[(&jsontree::Key, &Value); 16]> = members.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| key_order(name));
     put_map(entries.len(), out);
     for (name, value) in entries {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use apimachinery::quantity;
 use apimachinery::strconv::parse_int;
 use apimachinery::time::{format_duration, parse_duration, parse_micro_time, parse_time};
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::base64;
 use super::complaint::{Place, go_type, kind_of};

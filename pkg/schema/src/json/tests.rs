@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::typed::MEMBERS_MAX;
 use super::*;

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
 use super::errors::{Error, StrictError, StrictKind};

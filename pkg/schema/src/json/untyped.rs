@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use apimachinery::strconv::parse_int;
-use serde_json::Value;
+use jsontree::Value;
 
 use super::complaint::Step;
 use super::errors::{Error, StrictError, StrictKind};

@@ -1,6 +1,6 @@
 //! Trees with a type: members in the order of the struct, empty ones left out as its tags say.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{Error, untyped, write_raw, write_string};
 use crate::object::{Object, null_is_set};

@@ -1,6 +1,6 @@
 //! Trees without a type: custom resources, and whatever stands in a field of any type.
 
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 use smallvec::SmallVec;
 
 use super::{Error, write_double, write_string};
@@ -8,7 +8,7 @@ use super::{Error, write_double, write_string};
 /// A list or object that is being written.
 enum Open<'a> {
     List(std::slice::Iter<'a, Value>),
-    Object(serde_json::map::Iter<'a>),
+    Object(jsontree::Iter<'a>),
 }
 
 /// Appends a value as Go writes a `map[string]any`: members in bytewise order, integers plain, other
@@ -80,7 +80,7 @@ pub(crate) fn number(value: &Number, out: &mut Vec<u8>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     #[test]
     fn maps_are_written_as_go_does() {

@@ -3,7 +3,7 @@
 //! What [`json_write::encode`] writes is the measure: the same members are left out, the same zero
 //! values stand where the tree has nothing, the same trees are refused.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::Error;
 use crate::json;
@@ -33,7 +33,7 @@ pub(crate) fn structure(
     // Both sides are sorted by name.
     let mut present = object.iter().peekable();
     for member in message.members {
-        let before = |(name, _): &(&String, &Value)| name.as_str() < member.name;
+        let before = |(name, _): &(&jsontree::Key, &Value)| name.as_str() < member.name;
         while present.next_if(before).is_some() {}
         let value = present.next_if(|(name, _)| name.as_str() == member.name).map(|(_, value)| value);
         if !left_out(member.field, value) {
@@ -68,7 +68,8 @@ fn field_value(field: &'static Field, value: Option<&Value>, depth: usize) -> Re
             Value::Array(items?)
         }
         (Cardinality::Map, Some(Value::Object(members))) => {
-            let member = |(name, value): (&String, &Value)| Ok((name.clone(), element(field, value, depth)?));
+            let member =
+                |(name, value): (&jsontree::Key, &Value)| Ok((name.clone(), element(field, value, depth)?));
             Value::Object(members.iter().map(member).collect::<Result<_, WriteError>>()?)
         }
         (Cardinality::List, _) => return Err(wrong(field, "a list")),
@@ -164,7 +165,7 @@ fn any(value: &Value) -> Result<Value, WriteError> {
         Value::Number(number) if !number.is_i64() => double(number.as_f64().unwrap_or(f64::NAN))?,
         Value::Array(items) => Value::Array(items.iter().map(any).collect::<Result<_, _>>()?),
         Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| Ok((name.clone(), any(value)?));
+            let member = |(name, value): (&jsontree::Key, &Value)| Ok((name.clone(), any(value)?));
             Value::Object(members.iter().map(member).collect::<Result<_, WriteError>>()?)
         }
         other => other.clone(),

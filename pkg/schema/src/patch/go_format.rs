@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::object::go_type;
 

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Map, Value, json};
+use jsontree::{Object, Value, json};
 
 use super::json_patch::{COPIED_LENGTH_MAX, JsonPatch};
 use super::merge_patch::MergePatch;
@@ -64,7 +64,7 @@ fn name(random: &mut Random, directives: bool) -> String {
     }
 }
 
-fn object(random: &mut Random, depth: usize, directives: bool) -> Map<String, Value> {
+fn object(random: &mut Random, depth: usize, directives: bool) -> Object {
     (0..random.below(5)).map(|_| (name(random, directives), any(random, depth, directives))).collect()
 }
 
@@ -102,8 +102,8 @@ fn merged(document: &Value, patch: &Value) -> Value {
 }
 
 /// A merge patch that makes the second object of the first.
-fn difference(from: &Map<String, Value>, to: &Map<String, Value>) -> Value {
-    let mut patch = Map::new();
+fn difference(from: &Object, to: &Object) -> Value {
+    let mut patch = Object::new();
     for name in from.keys().filter(|name| !to.contains_key(*name)) {
         patch.insert(name.clone(), Value::Null);
     }
@@ -128,7 +128,7 @@ fn an_empty_patch_changes_nothing() {
         let (patch, _) = JsonPatch::parse(b"[]", true).unwrap();
         let text = patch.apply(document.to_string().as_bytes()).unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), document, "seed {seed}");
-        strategic::apply(message, &mut before, &mut Map::new()).unwrap();
+        strategic::apply(message, &mut before, &mut Object::new()).unwrap();
         assert_eq!(Value::Object(before), document, "seed {seed}");
     }
 }

@@ -13,7 +13,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{Error, go_format, object_patch};
 use crate::json::{self, StrictError};

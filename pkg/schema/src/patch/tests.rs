@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::json_patch::{COPIED_LENGTH_MAX, JsonPatch, OPERATIONS_MAX};
 use super::merge_patch::MergePatch;

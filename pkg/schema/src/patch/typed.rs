@@ -5,7 +5,7 @@
 //! not appear in paths, errors name no field, and unknown members are reported in the order of their
 //! names.
 
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::go_format::kind_name;
 use crate::json::{self, Place, StrictKind, base64};

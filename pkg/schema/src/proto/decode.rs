@@ -2,7 +2,7 @@
 
 use apimachinery::time::{UnixTime, format_duration};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use serde_json::{Number, Value};
+use jsontree::{Number, Value};
 
 use super::Error;
 use super::fault;
@@ -94,8 +94,8 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
             Type::Message(inner) => {
                 let mut item = element(inner, reader.bytes()?, slots)?;
                 if let (Some(head), Value::Object(item)) = (field.info.item_head, &mut item) {
-                    item.insert("apiVersion".to_owned(), head.api_version.into());
-                    item.insert("kind".to_owned(), head.kind.into());
+                    item.insert("apiVersion", head.api_version.into());
+                    item.insert("kind", head.kind.into());
                 }
                 values.push(item);
             }

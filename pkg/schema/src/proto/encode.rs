@@ -3,7 +3,7 @@
 
 use apimachinery::time::{UnixTime, parse_duration, parse_time};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use serde_json::Value;
+use jsontree::Value;
 
 use super::reverse::Reverse;
 use super::{DEPTH_MAX, Error};

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::builtin::IO_K8S_API_CORE_V1_CONFIGMAP;
     use crate::proto::encode;
-    use serde_json::json;
+    use jsontree::json;
 
     #[test]
     fn a_header_reads_what_was_encoded() {

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::builtin::IO_K8S_API_CORE_V1_POD as POD;
     use crate::proto::encode;
-    use serde_json::json;
+    use jsontree::json;
 
     #[test]
     fn selectable_fields_are_read_without_decoding() {

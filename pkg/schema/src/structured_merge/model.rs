@@ -5,7 +5,7 @@
 //! The rules are upstream's for published OpenAPI schemas (kube-openapi's `schemaconv`): a map is
 //! merged by its keys unless it is `atomic`; a list is atomic unless it is a `set` or a `map`.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
 

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Write};
 
 use apimachinery::go_quote::quote;
 use compact_str::CompactString;
-use serde_json::{Map, Number, Value};
+use jsontree::{Number, Object, Value};
 
 /// One step of a path. Steps of different kinds sort in the order of the variants.
 #[derive(Debug, Clone)]
@@ -227,8 +227,8 @@ fn compare_lists(a: &[Value], b: &[Value]) -> Ordering {
 
 /// Member by member: the smaller name counts as less, then the smaller value, then the map that has
 /// run out.
-fn compare_maps(a: &Map<String, Value>, b: &Map<String, Value>) -> Ordering {
-    let order = |((a_name, a), (b_name, b)): ((&String, &Value), (&String, &Value))| {
+fn compare_maps(a: &Object, b: &Object) -> Ordering {
+    let order = |((a_name, a), (b_name, b)): ((&jsontree::Key, &Value), (&jsontree::Key, &Value))| {
         a_name.as_bytes().cmp(b_name.as_bytes()).then_with(|| compare_values(a, b))
     };
     let unequal = a.iter().zip(b).map(order).find(|order| order.is_ne());

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::iter::{Flatten, Peekable};
 
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::object::Object;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use compact_str::CompactString;
-use serde_json::Value;
+use jsontree::Value;
 
 use super::conflict::{Conflict, Conflicts};
 use super::filter::Filter;

@@ -19,7 +19,7 @@ fn check_written(json: &str, expected: &str) {
     from_json(json.as_bytes(), &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), expected, "{json}");
     let back = to_json(expected.as_bytes()).unwrap().json;
-    let value = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
+    let value = |text: &[u8]| serde_json::from_slice::<jsontree::Value>(text).unwrap();
     assert_eq!(value(&back), value(json.as_bytes()), "{expected} reads back");
 }
 

@@ -1,8 +1,8 @@
 //! CBOR of every fixture: the bytes that upstream writes, and back to the same tree.
 
+use jsontree::Value;
 use schema::object::Object;
 use schema::{cbor, json, json_write};
-use serde_json::Value;
 
 use crate::archive::pairs;
 use crate::fixtures::{same, tree};

@@ -1,11 +1,11 @@
 //! Every pair goes through every codec, in both directions.
 
+use jsontree::Value;
 use schema::json_write::{self, indent};
 use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
 use schema::transcode::to_json;
 use schema::{builtin, json, object::Object, patch};
-use serde_json::Value;
 
 use crate::archive::{Pair, pairs};
 
@@ -75,8 +75,8 @@ fn without_item_kinds(pair: &Pair, json: Vec<u8>) -> Vec<u8> {
 #[test]
 fn items_that_are_kinds_say_so_in_json() {
     let statefulset = builtin::kind("apps/v1", "StatefulSet").unwrap();
-    let template = serde_json::json!({"metadata": {"name": "a"}, "spec": {}});
-    let object = serde_json::json!({"spec": {"volumeClaimTemplates": [template, template]}});
+    let template = jsontree::json!({"metadata": {"name": "a"}, "spec": {}});
+    let object = jsontree::json!({"spec": {"volumeClaimTemplates": [template, template]}});
     let mut raw = Vec::new();
     proto::encode(statefulset, object.as_object().unwrap(), &mut raw).unwrap();
     let tree = proto::decode(statefulset, &raw).unwrap();

@@ -1,11 +1,11 @@
 //! Protobuf that upstream accepts or refuses, case by case.
 
+use jsontree::{Value, json};
 use schema::builtin::*;
 use schema::json_write;
 use schema::proto::{self, Envelope, decode, is_canonical};
 use schema::table::Message;
 use schema::transcode::to_json;
-use serde_json::{Value, json};
 
 /// Both ways from bytes to JSON give `expected`, and encoding that gives canonical bytes.
 #[track_caller]

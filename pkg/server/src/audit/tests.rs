@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use audit::{Event, Figures, Policy, Sink};
 use authorization::Mode;
 use http_body_util::BodyExt;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use crate::Chain;
 use crate::connection::{Peer, Protocol};

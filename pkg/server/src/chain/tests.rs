@@ -52,7 +52,7 @@ impl Setup {
         let (method, target) = line.split_once(' ').unwrap();
         let (got, _, body) = self.send(method, target, headers).await;
         let body = body.unwrap();
-        let message = serde_json::from_str::<serde_json::Value>(&body)
+        let message = serde_json::from_str::<jsontree::Value>(&body)
             .ok()
             .and_then(|status| Some(status.get("message")?.as_str()?.to_owned()));
         assert_eq!((got, message.unwrap_or(body).as_str()), (code, text), "{line} {headers:?}");
@@ -172,7 +172,7 @@ async fn the_root_lists_every_path() {
     for path in ["/", "/index.html"] {
         let (code, headers, body) = setup().send("GET", path, &[]).await;
         assert_eq!((code, headers["content-type"].to_str().unwrap()), (200, "application/json"));
-        let listed: serde_json::Value = serde_json::from_str(&body.unwrap()).unwrap();
+        let listed: jsontree::Value = serde_json::from_str(&body.unwrap()).unwrap();
         let paths: Vec<&str> =
             listed["paths"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
         let expected = [

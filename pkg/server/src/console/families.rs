@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 /// A histogram: bounds with what is at or below each, and the sum.
 #[derive(Default)]

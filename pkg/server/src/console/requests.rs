@@ -11,7 +11,7 @@ use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
 use endpoints::dispatch::Progress;
 use http::StatusCode;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use slab::Slab;
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use serde_json::{Map, Value};
+use jsontree::{Object, Value};
 
 /// What stands for every value of a label that is not allowed.
 const UNEXPECTED: &str = "unexpected";
@@ -65,7 +65,7 @@ impl Selection {
         let yaml = schema::yaml::to_json(text.as_bytes()).map_err(|error| error.to_string())?;
         let found: Value = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
         let map = match found {
-            Value::Null => Map::new(),
+            Value::Null => Object::new(),
             Value::Object(map) => map,
             _ => return Err("it is not a map".to_owned()),
         };

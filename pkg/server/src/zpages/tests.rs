@@ -110,7 +110,7 @@ async fn what_cannot_be_had_is_a_406_that_says_what_can() {
     let answer = refused(false, &headers("application/json"));
     assert_eq!(answer.status(), 406);
     let body = answer.into_body().collect().await.unwrap().to_bytes();
-    let status: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    let status: jsontree::Value = serde_json::from_slice(&body).unwrap();
     let message =
         "only the following media types are accepted: application/json, application/yaml, text/plain";
     assert_eq!(status["message"], message);

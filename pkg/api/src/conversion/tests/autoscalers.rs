@@ -2,7 +2,7 @@
 //! malformed ones was observed.
 
 use super::{check, check_both_ways};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const HPA: &str = "HorizontalPodAutoscaler";
 const V1: &str = "autoscaling/v1";

@@ -1,7 +1,7 @@
 //! Claims about dynamic resource allocation; the expected values are what upstream makes of the same.
 
 use super::{check, check_both_ways};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const V1: &str = "resource.k8s.io/v1";
 const V1BETA1: &str = "resource.k8s.io/v1beta1";

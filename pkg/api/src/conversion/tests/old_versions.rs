@@ -2,7 +2,7 @@
 //! what upstream makes of the same.
 
 use super::{check, check_both_ways};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";

@@ -2,7 +2,7 @@
 
 use super::{Story, config_map, deployment, entry, untimed};
 use apimachinery::status::Cause;
-use serde_json::json;
+use jsontree::json;
 
 const A: &str = r#"{"f:data":{"f:a":{}}}"#;
 

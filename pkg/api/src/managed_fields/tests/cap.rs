@@ -3,7 +3,7 @@
 use super::{entry, untimed};
 use crate::managed_fields::cap::cap_updaters;
 use crate::managed_fields::entries::Managed;
-use serde_json::Value;
+use jsontree::Value;
 
 /// An updater that owns fields named by letters.
 fn updater(name: &str, version: &str, order: i64, letters: &str) -> Value {

@@ -6,7 +6,7 @@ use super::{Story, entry};
 use crate::managed_fields::FieldManager;
 use crate::resources::custom::{CustomKind, Names};
 use crate::resources::{CustomTexts, Handle, Resource};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 /// The story of a kind whose versions `v1` (stored) and `v2` merge as `schema` says.
 fn story(version: &str, schema: &Value) -> Story {

@@ -2,7 +2,7 @@
 
 use super::{at, entry, time, untimed};
 use crate::managed_fields::entries::{Managed, Operation, Origin, is_reset};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 #[track_caller]
 fn check_error(entry: Value, expected: &str) {

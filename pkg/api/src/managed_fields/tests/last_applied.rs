@@ -1,7 +1,7 @@
 //! The annotation of client-side apply.
 
 use super::{Story, config_map, entries_of, entry};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const POINTER: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";

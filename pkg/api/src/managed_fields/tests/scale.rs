@@ -2,7 +2,7 @@
 
 use super::{entries_of, entry, object, untimed};
 use crate::managed_fields::{replicas_paths, to_parent, to_scale};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const REPLICAS: &str = r#"{"f:spec":{"f:replicas":{}}}"#;
 const SELECTOR: &str = r#"{"f:spec":{"f:selector":{}}}"#;

@@ -1,7 +1,7 @@
 //! Updates.
 
 use super::{Story, at, config_map, deployment, entries_of, entry, field_manager, object, untimed};
-use serde_json::json;
+use jsontree::json;
 
 const A: &str = r#"{"f:data":{"f:a":{}}}"#;
 const B: &str = r#"{"f:data":{"f:b":{}}}"#;

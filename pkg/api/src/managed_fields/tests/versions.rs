@@ -3,7 +3,7 @@
 use super::{Story, entry, untimed};
 use crate::managed_fields::FieldManager;
 use crate::resources;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const V1: &str = "autoscaling/v1/horizontalpodautoscalers";
 const V2: &str = "autoscaling/v2/horizontalpodautoscalers";

@@ -1,8 +1,8 @@
 //! Claims about printed Go values.
 
 use super::*;
+use jsontree::json;
 use schema::builtin as types;
-use serde_json::json;
 
 fn check(message: &'static Message, object: Value, expected: &str) {
     let Value::Object(object) = object else { unreachable!("tests give objects") };

@@ -20,8 +20,8 @@ const REINVOCATION_POLICIES: &[&str] = &["IfNeeded", "Never"];
 #[cfg(test)]
 mod tests {
     use apimachinery::features::{Gate, Gates};
+    use jsontree::json;
     use schema::object::Object;
-    use serde_json::json;
 
     use super::super::{Given, Settings, validate, validate_manifest};
     use crate::resources;

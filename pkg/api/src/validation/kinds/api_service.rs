@@ -91,7 +91,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(name: &str, changes: Value, expected: &[&str]) {
         let mut spec =

@@ -13,9 +13,9 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jsontree::Value;
 use schema::builtin::IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUESTCONDITION as CONDITION;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of certificate signing requests.

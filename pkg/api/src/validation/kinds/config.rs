@@ -164,14 +164,14 @@ fn decoded_len(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn object(value: Value) -> Object {
         let Value::Object(mut object) = value else { unreachable!("tests give objects") };
         let meta = object.entry("metadata").or_insert_with(|| json!({}));
         if let Some(meta) = meta.as_object_mut() {
             meta.extend([("name".to_owned(), "n".into()), ("namespace".to_owned(), "ns".into())]);
-            meta.insert("resourceVersion".to_owned(), "1".into());
+            meta.insert("resourceVersion", "1".into());
         }
         object
     }

@@ -6,9 +6,9 @@ use crate::validation::NameRule;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::value::nonnegative;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
 use schema::{json, json_write};
-use serde_json::Value;
 
 /// The rules of ControllerRevisions.
 pub(super) const RULES: Rules = Rules { create, update };
@@ -52,7 +52,7 @@ fn metadata_and_revision(new: &Object) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn revision(number: i64, data: &str) -> Object {
         let meta = json!({"name": "n", "namespace": "ns", "resourceVersion": "1"});

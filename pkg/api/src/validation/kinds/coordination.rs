@@ -118,7 +118,7 @@ fn candidate_spec(candidate: &Object, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn object(spec: &Value) -> Object {
         let object =

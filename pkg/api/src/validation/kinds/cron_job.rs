@@ -109,7 +109,7 @@ fn is_zone_part(part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn cron_job(spec: Value) -> Object {
         let pod = json!({
@@ -178,7 +178,7 @@ mod tests {
     fn names_leave_room_for_those_of_jobs() {
         let mut long = cron_job(json!({}));
         let name = "x".repeat(53);
-        long.insert("metadata".to_owned(), json!({"name": name, "namespace": "ns"}));
+        long.insert("metadata", json!({"name": name, "namespace": "ns"}));
         let expected =
             format!("metadata.name: Invalid value: \"{name}\": must be no more than 52 characters");
         assert_eq!(texts_of(&create(&long, &Given::default())), [expected]);

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use apimachinery::field::{BadValue, Error, ErrorList, ErrorType, Path};
 use cel::eval::PER_CALL_LIMIT;
 use cel::structural::RunOptions;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use crate::resources::Resource;
 use crate::resources::custom::{CustomVersion, ScalePaths};
@@ -24,7 +24,7 @@ fn in_version<'o>(row: &Resource, object: &'o Object) -> Cow<'o, Object> {
         return Cow::Borrowed(object);
     }
     let mut object = object.clone();
-    object.insert("apiVersion".to_owned(), row.group_version.into());
+    object.insert("apiVersion", row.group_version.into());
     Cow::Owned(object)
 }
 

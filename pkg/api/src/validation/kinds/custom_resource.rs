@@ -25,8 +25,8 @@ use crate::validation::{NameRule, validate_object_meta, validate_object_meta_upd
 use ::schema::object::{Object, get_object, get_str};
 use apimachinery::field::{BadValue, Error, ErrorList, Path, aggregate};
 use apimachinery::go_quote::quote;
+use jsontree::Value;
 use rules::Stored;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use strictness::Strictness;
 pub use webhook::converter_is_believable;

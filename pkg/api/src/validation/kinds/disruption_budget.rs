@@ -67,7 +67,7 @@ fn status(new: &Object) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn budget(spec: Value) -> Object {
         Object::from_iter([("spec".to_owned(), spec)])

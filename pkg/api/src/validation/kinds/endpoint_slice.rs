@@ -190,7 +190,7 @@ fn hints(path: &Path<'_>, hints: &Object, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn slice(rest: Value) -> Object {
         let mut object = json!({"metadata": {"name": "s", "namespace": "n", "resourceVersion": "1"},

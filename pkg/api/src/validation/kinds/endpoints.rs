@@ -88,7 +88,7 @@ fn port(port: &Object, needs_name: bool, path: &Path<'_>, errors: &mut ErrorList
 mod tests {
     use super::*;
     use apimachinery::field::ErrorType::{self, *};
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn endpoints(subsets: Value) -> Object {
         let meta = json!({"name": "n", "namespace": "ns", "resourceVersion": "1"});

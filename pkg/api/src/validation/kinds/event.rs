@@ -9,12 +9,12 @@ use crate::validation::go_value::go_value;
 use crate::validation::value::{invalid_each, qualified_name};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_CORE_V1_EVENT as EVENT, IO_K8S_API_CORE_V1_EVENTSOURCE as EVENT_SOURCE,
     IO_K8S_API_CORE_V1_OBJECTREFERENCE as OBJECT_REFERENCE,
 };
 use schema::object::Object;
-use serde_json::Value;
 
 /// The rules of events of the core group.
 pub(super) const CORE: Rules = Rules {
@@ -160,7 +160,7 @@ fn report(event: &Object, reporter: &str, errors: &mut ErrorList) {
 mod tests {
     use super::*;
     use apimachinery::field::ErrorType::{self, *};
-    use serde_json::json;
+    use jsontree::json;
 
     fn event(more: Value) -> Object {
         let mut event = json!({

@@ -171,7 +171,7 @@ impl<'o> Limits<'o> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(limits: Value, expected: &[&str]) {
         let meta = json!({"name": "n", "namespace": "ns"});

@@ -68,11 +68,11 @@ fn phase(namespace: &Object) -> Option<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(subresource: &str, rest: Value, expected: &[&str]) {
         let mut object = rest.as_object().cloned().unwrap_or_default();
-        object.insert("metadata".to_owned(), json!({"name": "n", "resourceVersion": "1"}));
+        object.insert("metadata", json!({"name": "n", "resourceVersion": "1"}));
         let errors = update(subresource, &object, &object);
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{rest}");
     }

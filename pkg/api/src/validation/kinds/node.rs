@@ -15,9 +15,9 @@ use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
+use jsontree::Value;
 use schema::builtin::{IO_K8S_API_CORE_V1_NODEADDRESS as NODE_ADDRESS, IO_K8S_API_CORE_V1_TAINT as TAINT};
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of nodes.

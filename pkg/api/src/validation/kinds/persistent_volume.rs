@@ -11,8 +11,8 @@ use crate::validation::node_selector::{has_bad_values, node_selector};
 use crate::validation::resources::{positive_quantity, resource_list};
 use crate::validation::value::{dns_subdomain, one_of};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// The rules of persistent volumes.
 pub(super) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };

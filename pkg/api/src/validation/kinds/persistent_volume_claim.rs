@@ -14,9 +14,9 @@ use crate::validation::unified_diff::unified_diff;
 use crate::validation::value::qualified_name;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
+use jsontree::Value;
 use schema::builtin::IO_K8S_API_CORE_V1_PERSISTENTVOLUMECLAIMSPEC as SPEC;
 use schema::object::Object;
-use serde_json::Value;
 
 /// The rules of claims.
 pub(super) const RULES: Rules = Rules { create, update };
@@ -123,7 +123,7 @@ fn unchanged(new: &Object, old: &Object, errors: &mut ErrorList) {
         if let Some(requests) =
             child_mut(&mut spec, "resources").and_then(|found| child_mut(found, "requests"))
         {
-            requests.insert("storage".to_owned(), size);
+            requests.insert("storage", size);
         }
         copy(&old_spec, &mut spec, "volumeAttributesClassName");
     }

@@ -11,6 +11,7 @@ use crate::validation::name_rule::long_name;
 use crate::validation::value::{invalid_each, path_segment};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPRESOURCECLAIM as CLAIM,
     IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPRESOURCECLAIMSTATUS as CLAIM_STATUS,
@@ -21,7 +22,6 @@ use schema::builtin::{
 use schema::json_write;
 use schema::object::Object;
 use schema::table::Message;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of workloads.
@@ -253,7 +253,7 @@ fn status(group: &Object, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn object(spec: Value, status: Value) -> Object {
         let meta = json!({"name": "g", "namespace": "ns", "resourceVersion": "1"});

@@ -33,7 +33,7 @@ fn template(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
 mod tests {
     use super::*;
     use apimachinery::field::Error;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn pod_template(pod: Value) -> Object {
         let mut spec = json!({

@@ -72,7 +72,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn class(name: &str, rest: Value) -> Object {
         let mut object = json!({"metadata": {"name": name, "resourceVersion": "1"}});

@@ -7,9 +7,9 @@ use crate::validation::go_value::go_value;
 use crate::validation::resource_name::{is_standard_for_quota, quota_resource};
 use crate::validation::resources::{resource_list, resource_quantity};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::builtin::IO_K8S_API_CORE_V1_SCOPESELECTOR as SCOPE_SELECTOR;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of resource quotas.
@@ -173,7 +173,7 @@ fn scopes_value(spec: &Object) -> BadValue {
 mod tests {
     use super::*;
     use apimachinery::field::ErrorType::{self, *};
-    use serde_json::json;
+    use jsontree::json;
 
     fn quota(spec: Value) -> Object {
         let meta = json!({"name": "n", "namespace": "ns", "resourceVersion": "1"});
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_status_is_judged_alone() {
         let mut quota = quota(json!({"hard": {"gpu": "1"}}));
-        quota.insert("status".to_owned(), json!({"used": {"pods": "500m"}}));
+        quota.insert("status", json!({"used": {"pods": "500m"}}));
         let errors = update("status", &quota, &quota);
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["status.used[pods]"]);
     }

@@ -191,12 +191,12 @@ fn supported(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut Erro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn object(namespace: &str, members: Value) -> Object {
         let Value::Object(mut object) = members else { unreachable!("tests give objects") };
         let meta = json!({"name": "system:n", "namespace": namespace, "resourceVersion": "1"});
-        object.insert("metadata".to_owned(), meta);
+        object.insert("metadata", meta);
         object
     }
 
@@ -260,7 +260,7 @@ mod tests {
         let account = json!({"kind": "ServiceAccount", "name": "a"});
         check(&role_binding(&of("Role", account.clone())), &[]);
         let mut cluster = of("Role", account);
-        cluster.insert("metadata".to_owned(), json!({"name": "n"}));
+        cluster.insert("metadata", json!({"name": "n"}));
         check(
             &cluster_role_binding(&cluster),
             &[(UNSUPPORTED, "roleRef.kind"), (REQUIRED, "subjects[0].namespace")],

@@ -65,7 +65,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(rest: Value, expected: &[&str]) {
         let mut object = json!({"metadata": {"name": "r"}, "handler": "a"});

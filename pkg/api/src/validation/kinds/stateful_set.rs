@@ -15,13 +15,13 @@ use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_ze
 use crate::validation::value::{dns_label, one_of};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
+use jsontree::{Value, json};
 use schema::builtin::{
     IO_K8S_API_APPS_V1_ROLLINGUPDATESTATEFULSETSTRATEGY as ROLLING_UPDATE,
     IO_K8S_API_APPS_V1_STATEFULSETSPEC as STATEFUL_SET_SPEC,
     IO_K8S_API_APPS_V1_STATEFULSETUPDATESTRATEGY as UPDATE_STRATEGY,
 };
 use schema::object::Object;
-use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The rules of StatefulSets.
@@ -188,7 +188,7 @@ fn template_of_pods(spec: &Object) -> Object {
         let own = children(pod, "volumes").filter(|volume| !claims.contains(text(volume, "name")));
         let own = own.cloned().map(Value::Object);
         let volumes: Vec<Value> = claims.iter().map(of_claim).chain(own).collect();
-        pod.insert("volumes".to_owned(), volumes.into());
+        pod.insert("volumes", volumes.into());
     }
     template
 }

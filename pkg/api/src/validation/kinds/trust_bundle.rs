@@ -92,7 +92,7 @@ fn why_no_anchor(block: &Block) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     const AUTHORITY: &str = include_str!("../../../testdata/x509/ca.crt");
     const LEAF: &str = include_str!("../../../testdata/x509/leaf.crt");

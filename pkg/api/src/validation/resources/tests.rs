@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::validation::resource_name::container_resource;
-use serde_json::json;
+use jsontree::json;
 
 fn check(requirements: Value, expected: &[&str]) {
     check_with(

@@ -1,7 +1,7 @@
 //! The texts and cause types of field errors.
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 const PATH: Path<'_> = Path::root("spec.x");
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::field::Path;
-use serde_json::json;
+use jsontree::json;
 
 use super::super::expressions::Compiler;
 use super::super::validate::{Limits, authenticator};
@@ -12,7 +12,7 @@ use super::*;
 fn user(config: &Json, claims: Json) -> Result<Json, String> {
     let mut config = config.clone();
     config["issuer"] = json!({"url": "https://i", "audiences": ["a"]});
-    let config: JwtAuthenticator = serde_json::from_value(config).unwrap();
+    let config: JwtAuthenticator = jsontree::from_value(config).unwrap();
     let (expressions, errors) = authenticator(&Compiler::new(), &config, &Path::NIL, &Limits::default());
     assert_eq!(errors, []);
     let Json::Object(claims) = claims else { panic!("{claims}") };

@@ -1,7 +1,7 @@
 //! Claims about tokens before and after their signatures.
 #![allow(clippy::unwrap_used)]
 
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::field::aggregate;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn with(changes: &[(&str, Value)]) -> Value {
 }
 
 fn flaws(config: Value) -> String {
-    let config: AuthenticationConfiguration = serde_json::from_value(config).unwrap();
+    let config: AuthenticationConfiguration = jsontree::from_value(config).unwrap();
     let limits = Limits { disallowed: vec!["https://own".to_owned()], egress: true };
     aggregate(&validate(&config, &limits)).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::clock::TestClock;
-use serde_json::json;
+use jsontree::json;
 
 use apimachinery::request_notes::Notes;
 
@@ -206,7 +206,7 @@ async fn a_token_ends_with_what_it_is_bound_to() {
 
 #[tokio::test]
 async fn the_user_of_a_bound_token_says_what_it_is_bound_to() {
-    let check = async |grant: Grant, extra: serde_json::Value| {
+    let check = async |grant: Grant, extra: jsontree::Value| {
         let world = World::new();
         world.objects.put(ObjectKind::Pod, "p", "uid-p", None);
         world.objects.put(ObjectKind::Node, "n", "uid-n", None);

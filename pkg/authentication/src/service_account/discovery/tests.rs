@@ -1,9 +1,9 @@
 //! Claims about the documents by which others verify tokens.
 #![allow(clippy::unwrap_used)]
 
+use jsontree::{Value, json};
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{DecodingKey, Validation, decode, decode_header};
-use serde_json::{Value, json};
 
 use super::*;
 use crate::service_account::testing::*;

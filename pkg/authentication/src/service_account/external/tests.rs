@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use apimachinery::clock::TestClock;
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::service_account::testing::*;
@@ -12,7 +12,7 @@ use crate::service_account::{Claims, Issuer, OpenIdMetadata, Signer, SigningKey,
 /// A signer that does what a test tells it to.
 struct Fake {
     keys: std::sync::Mutex<Result<ExternalKeySet, SignerError>>,
-    header: std::sync::Mutex<serde_json::Value>,
+    header: std::sync::Mutex<jsontree::Value>,
     signs_with: &'static str,
     fetches: AtomicUsize,
 }
@@ -145,7 +145,7 @@ async fn a_head_that_would_not_be_accepted_is_refused() {
     let retired = ExternalKey { excluded_from_discovery: true, ..key("old", P384_PUBLIC) };
     let fake = fake(vec![key("one", P256_PUBLIC), retired]);
     let keys = keys_of(&fake).await;
-    let check = async |header: serde_json::Value, expected: &str| {
+    let check = async |header: jsontree::Value, expected: &str| {
         *fake.header.lock().unwrap() = header;
         assert_eq!(issue(&keys).await.err().unwrap(), format!("while validating header: {expected}"));
     };
@@ -168,7 +168,7 @@ async fn the_documents_follow_the_keys_and_keep_back_what_is_of_the_past() {
     let ids = || {
         let (documents, kept) = metadata.current();
         assert!(kept <= 100);
-        let set: serde_json::Value = serde_json::from_slice(&documents.keys).unwrap();
+        let set: jsontree::Value = serde_json::from_slice(&documents.keys).unwrap();
         let keys = set["keys"].as_array().unwrap().clone();
         keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };

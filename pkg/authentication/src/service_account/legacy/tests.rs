@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use apimachinery::clock::TestClock;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use apimachinery::request_notes::Notes;
 

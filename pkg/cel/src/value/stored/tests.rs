@@ -9,9 +9,9 @@ use crate::eval::{PER_CALL_LIMIT, evaluate};
 use crate::plan::Plan;
 use crate::types::Type;
 use crate::value::{described, text};
+use jsontree::{Value as Json, json};
 use schema::builtin;
 use schema::proto::encode;
-use serde_json::{Value as Json, json};
 
 /// What an expression comes to on an object's bytes, on its JSON, and on its tree.
 fn all(api_version: &str, kind: &str, object: &Json, expression: &str) -> [String; 3] {

@@ -9,7 +9,7 @@ use cel::env::{Environment, Provider, Validators};
 use cel::overloads::Libraries;
 use cel::parser::{Macros, Options};
 use cel::types::{Shape, Type, Types};
-use serde_json::Value;
+use jsontree::Value;
 
 use super::protos;
 

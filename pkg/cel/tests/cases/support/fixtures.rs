@@ -5,7 +5,7 @@ use std::io::Read;
 
 use cel::parser::{Macros, Options};
 use flate2::read::GzDecoder;
-use serde_json::Value;
+use jsontree::Value;
 
 /// The lines of a fixture: a kind of cases, a table, or `conformance`.
 pub(crate) fn lines(name: &str) -> Vec<Value> {

@@ -6,7 +6,7 @@ use cel::arena::Arena;
 use cel::authorizer::{Authorizer, Verdict};
 use cel::ext::time;
 use cel::value::{Check, Opaque, Value, text};
-use serde_json::Value as Json;
+use jsontree::Value as Json;
 
 /// The recorded authorizer of upstream's tests says yes to everything.
 #[derive(Debug)]

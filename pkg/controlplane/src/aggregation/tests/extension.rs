@@ -14,9 +14,9 @@ use hyper::body::{Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use jsontree::{Value, json};
 use rcgen::{CertificateParams, KeyPair};
 use rustls_pki_types::PrivateKeyDer;
-use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -115,7 +115,7 @@ fn answer(request: Request<Incoming>) -> Response<Body> {
             let header =
                 |name: &&str| Some(((*name).to_owned(), request.headers().get(*name)?.to_str().ok()?.into()));
             let told = ["x-remote-user", "x-remote-group", "authorization", "x-forwarded-uri", "host"];
-            let told: serde_json::Map<String, Value> = told.iter().filter_map(header).collect();
+            let told: jsontree::Object = told.iter().filter_map(header).collect();
             document("application/json", &json!({"uri": request.uri().to_string(), "headers": told}))
         }
     }

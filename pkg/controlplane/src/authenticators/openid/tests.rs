@@ -8,9 +8,9 @@ use std::time::Duration;
 use apimachinery::clock::Clock;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsontree::{Value, json};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{KeyPair, PublicKeyData};
-use serde_json::{Value, json};
 
 use crate::system::SystemClock;
 use crate::test_client::Client;

@@ -4,10 +4,10 @@ use ::api::tree::{child, text};
 use ::api::validation::object_meta::{validate_annotations, validate_labels};
 use apimachinery::field::{ErrorList, Path, aggregate};
 use apimachinery::go_quote::quote;
+use jsontree::{Value, json};
 use schema::json;
 use schema::object::{Object, go_type};
 use schema::room::Room;
-use serde_json::{Value, json};
 
 /// A version of `ConversionReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, St
     }
     same_names(from, &into).map_err(|why| format!("invalid object: {why}"))?;
     let metadata = restored(from, &into).map_err(|why| format!("invalid metadata: {why}"))?;
-    into.insert("metadata".to_owned(), Value::Object(metadata));
+    into.insert("metadata", Value::Object(metadata));
     Ok(into)
 }
 

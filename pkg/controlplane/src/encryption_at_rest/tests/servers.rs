@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::config::StorageConfig;

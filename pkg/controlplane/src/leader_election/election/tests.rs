@@ -141,7 +141,7 @@ fn a_strategy_of_others_leaves_the_holder_to_them() {
 
 #[test]
 fn a_lease_is_given_to_whom_it_is_due() {
-    let check = |current: Option<&Object>, holder: Option<&str>, expected: Option<serde_json::Value>| {
+    let check = |current: Option<&Object>, holder: Option<&str>, expected: Option<jsontree::Value>| {
         let given = given(current, ("ns", "l"), &elected(holder), NOW);
         assert_eq!(given.map(|lease| lease.get("spec").unwrap().clone()), expected, "{current:?} {holder:?}");
     };

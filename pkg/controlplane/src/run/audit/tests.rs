@@ -4,7 +4,7 @@
 use ::audit::{Event, FileOptions, Format, Level, Stage};
 use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 use crate::config::AuditWebhookConfig;

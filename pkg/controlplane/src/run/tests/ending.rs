@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use serde_json::json;
+use jsontree::json;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 

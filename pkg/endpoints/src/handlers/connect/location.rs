@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use api::resources::Stream;
 use api::tree;
 use apimachinery::status::Status;
+use jsontree::Value;
 use registry::meta;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 use crate::proxy::Trust;
 use crate::proxy::url::Url;

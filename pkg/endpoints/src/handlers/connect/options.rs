@@ -8,8 +8,8 @@ use apimachinery::query::Query;
 use apimachinery::strconv::parse_uint;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime, parse_time};
 use form_urlencoded::Serializer;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// What may be streamed, as options call it and as the kubelet does, in its order.
 const STREAMS: [(&str, &str); 4] =
@@ -26,8 +26,8 @@ const BOTH_STREAMS: &str = "All";
 /// What is wrong with the query, for a 400.
 pub(super) fn object(endpoint: &Resource, query: &Query, subpath: Option<String>) -> Result<Object, String> {
     let mut options = Object::new();
-    options.insert("kind".to_owned(), endpoint.kind.into());
-    options.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    options.insert("kind", endpoint.kind.into());
+    options.insert("apiVersion", endpoint.kind_group_version.into());
     let mut give = |name: &str, given: Option<Value>| {
         if let Some(value) = given {
             options.insert(name.to_owned(), value);
@@ -182,7 +182,7 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::*;
 

@@ -5,9 +5,9 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::labels;
 use apimachinery::status::{Cause, Status};
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use registry::meta;
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 /// The most evictions of a budget that its controller has not noticed yet (upstream's
 /// `MaxDisruptedPodSize`).

@@ -9,9 +9,9 @@ use apimachinery::selectors::Selectors;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use authorization::{Attributes, Refused};
+use jsontree::{Value, json};
 use registry::generic::Admit;
 use schema::object::{Object, get_object, get_str};
-use serde_json::{Value, json};
 
 use super::super::admission::Admission;
 use super::texts;

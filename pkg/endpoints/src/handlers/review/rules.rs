@@ -2,9 +2,9 @@
 
 use apimachinery::status::Status;
 use authorization::Rules;
+use jsontree::{Value, json};
 use registry::generic::Admit;
 use schema::object::{Object, get_str};
-use serde_json::{Value, json};
 
 use super::super::admission::Admission;
 use crate::api::Call;
@@ -25,7 +25,7 @@ pub(super) async fn review(
     }
     admit.validate(object, None).await?;
     object.clear();
-    object.insert("spec".to_owned(), json!({}));
+    object.insert("spec", json!({}));
     Ok(listed(call.api.authorizer.rules(call.user, &namespace).await))
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use authentication::service_account::{Signer, SigningKey};
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 

@@ -2,11 +2,11 @@
 //! is the schema without zero values, and with what is said in other words than the definition's.
 
 use api::descriptions::of_any_object;
+use jsontree::{Value, json};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
 use schema::openapi::Dialect;
-use serde_json::{Map, Value, json};
 
-type Schema = Map<String, Value>;
+type Schema = Object;
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
@@ -61,7 +61,7 @@ fn target(name: &str, dialect: Dialect) -> String {
 }
 
 fn any_object() -> Schema {
-    Map::from_iter([("type".to_owned(), "object".into())])
+    Object::from_iter([("type".to_owned(), "object".into())])
 }
 
 fn is(schema: &Schema, extension: &str) -> bool {
@@ -140,7 +140,7 @@ fn unfold(schema: &mut Schema) {
         return;
     }
     if !schema.contains_key("anyOf") {
-        schema.insert("anyOf".to_owned(), types);
+        schema.insert("anyOf", types);
         return;
     }
     if let Some(all) = schema.entry("allOf").or_insert_with(|| json!([])).as_array_mut() {
@@ -173,7 +173,7 @@ fn for_swagger(schema: &mut Schema) {
     let property = |name: &Value| properties.and_then(|all| all.get(name.as_str()?));
     required.retain(|name| !property(name).is_some_and(is_nullable));
     if !required.is_empty() {
-        schema.insert("required".to_owned(), required.into());
+        schema.insert("required", required.into());
     }
 }
 
@@ -201,6 +201,6 @@ fn add_object_members(schema: &mut Schema, type_meta: [(&str, &str); 2], dialect
             properties.insert(name.to_owned(), text_member(description));
         }
         let metadata = referring_member(OBJECT_META.name, of_any_object("metadata"), dialect);
-        properties.insert("metadata".to_owned(), metadata);
+        properties.insert("metadata", metadata);
     }
 }

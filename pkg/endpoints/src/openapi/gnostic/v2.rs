@@ -1,7 +1,7 @@
 //! Swagger 2.0 in the messages of gnostic's `OpenAPIv2.proto`. client-go's `OpenAPISchema` asks for
 //! nothing else.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{Message, elements};
 
@@ -128,7 +128,7 @@ fn schema(m: &mut Message, schema: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::super::tests::check;
     use super::*;

@@ -1,6 +1,6 @@
 //! OpenAPI 3.0 in the messages of gnostic's `OpenAPIv3.proto`.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{Message, elements};
 
@@ -162,7 +162,7 @@ fn default(m: &mut Message, value: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use jsontree::json;
 
     use super::super::tests::check;
     use super::*;

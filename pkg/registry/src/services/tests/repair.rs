@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::super::tests::Server;
 use super::*;

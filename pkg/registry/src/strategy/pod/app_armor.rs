@@ -1,8 +1,8 @@
 //! AppArmor profiles that a pod still names in annotations become fields (KEP-24, version skew).
 
 use api::tree;
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Value, json};
 
 use super::child;
 
@@ -35,7 +35,7 @@ pub(super) fn fill_in(pod: &mut Object) {
                 continue;
             }
             if let Some(context) = child(container, "securityContext") {
-                context.insert("appArmorProfile".to_owned(), profile.clone());
+                context.insert("appArmorProfile", profile.clone());
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use api::tree;
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 use super::child;
 

@@ -3,8 +3,8 @@
 
 use api::tree;
 use apimachinery::features::{Gate, Gates};
+use jsontree::{Value, json};
 use schema::object::{self, Object};
-use serde_json::{Map, Value, json};
 
 /// Merges the label keys of a new pod.
 pub(super) fn merge(pod: &mut Object, gates: &Gates) {
@@ -31,13 +31,13 @@ pub(super) fn merge(pod: &mut Object, gates: &Gates) {
     }
 }
 
-fn extend_term(term: &mut Object, labels: &Map<String, Value>) {
+fn extend_term(term: &mut Object, labels: &Object) {
     extend_selector(term, &[("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")], labels);
 }
 
 /// Adds a requirement for each key that the pod has a label for. Without a selector nothing matches,
 /// and nothing is to be added.
-fn extend_selector(term: &mut Object, lists: &[(&str, &str)], labels: &Map<String, Value>) {
+fn extend_selector(term: &mut Object, lists: &[(&str, &str)], labels: &Object) {
     let requirement = |key: &str, operator: &str| {
         labels.get(key).map(|value| json!({"key": key, "operator": operator, "values": [value]}))
     };

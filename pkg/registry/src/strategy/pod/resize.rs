@@ -2,8 +2,8 @@
 
 use api::tree;
 use apimachinery::features::{Gate, Gates};
+use jsontree::Value;
 use schema::object::{self, Object};
-use serde_json::Value;
 
 use super::super::{restore, restore_metadata};
 
@@ -27,7 +27,7 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
     let Some(spec) = tree::child_mut(new, "spec") else { return };
     match resources {
         _ if !gates.enabled(Gate::InPlacePodLevelResourcesVerticalScaling) => None,
-        Some(resources) => spec.insert("resources".to_owned(), resources),
+        Some(resources) => spec.insert("resources", resources),
         None => spec.remove("resources"),
     };
     for (name, containers) in kept.into_iter().filter(|(_, containers)| !containers.is_empty()) {

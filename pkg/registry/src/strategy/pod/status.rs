@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use api::tree;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 use super::child;
 
@@ -16,7 +16,7 @@ pub(super) fn preserve(new: &mut Object, old: &Object) {
     if tree::text(new, "qosClass").is_empty()
         && let Some(class) = old.get("qosClass")
     {
-        new.insert("qosClass".to_owned(), class.clone());
+        new.insert("qosClass", class.clone());
     }
     preserve_observed(new, old);
     // Validation permits several conditions of a type: the first of them takes after the first.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::schema::Schema;
 use super::{Error, PATCH, SET_ELEMENT_ORDER, failed, merge_object, unknown_directive};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::builtin;
 use crate::proto::encode;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 /// An object's member at a path, as JSON would say it.
 fn at(message: &'static Message, raw: &[u8], path: &[&str]) -> Result<Value, Irregular> {

@@ -2,7 +2,7 @@
 //! schema, at run time. The same conversion, run over the published schemas of the built-in types,
 //! checks what the tables say.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{Fields, Items, Keys, List, Map, Repr, Scalar, TypeRef};
 use crate::builtin;
@@ -176,7 +176,7 @@ fn reference(schema: &Value, preserve: bool, depth: usize) -> Result<Node, Schem
 fn map(schema: &Value, preserve: bool, depth: usize) -> Result<MapNode, SchemaError> {
     let none = Object::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let field = |(name, schema): (&String, &Value)| {
+    let field = |(name, schema): (&jsontree::Key, &Value)| {
         let node = reference(schema, preserve, depth)?;
         let default = schema.get("default").filter(|default| !default.is_null()).cloned();
         Ok(FieldNode { name: name.clone(), node, default })

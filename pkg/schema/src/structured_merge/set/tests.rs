@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use compact_str::CompactString;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 use super::*;
 

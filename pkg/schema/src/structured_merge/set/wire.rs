@@ -7,7 +7,7 @@
 
 use apimachinery::strconv::atoi;
 use compact_str::CompactString;
-use serde_json::{Map, Number, Value};
+use jsontree::{Number, Object, Value};
 
 use super::{Node, PathElement, Set};
 use crate::json::Error;
@@ -154,7 +154,7 @@ fn read_value(scan: &mut Scanner<'_>) -> Result<Value, Error> {
         start @ (b't' | b'f') => scan.word().map(|()| Value::Bool(start == b't'))?,
         b'{' => {
             scan.open()?;
-            let mut members = Map::new();
+            let mut members = Object::new();
             let mut first = true;
             while let Some(name) = scan.next_member(first)? {
                 first = false;

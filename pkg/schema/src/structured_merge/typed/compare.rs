@@ -1,6 +1,6 @@
 //! What has changed between two values of a type.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::error::Errors;
 use super::items::{self, Keyed, Keyer};

@@ -1,6 +1,6 @@
 //! The fields that a value has: what it says by itself, without its owner saying more.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::error::Errors;
 use super::items::{self, Keyer};

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use apimachinery::go_quote::quote;
-use serde_json::Value;
+use jsontree::Value;
 
 use crate::structured_merge::path::Readable;
 

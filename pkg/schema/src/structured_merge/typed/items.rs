@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use compact_str::CompactString;
-use serde_json::Value;
+use jsontree::Value;
 use smallvec::SmallVec;
 
 use super::error::Errors;

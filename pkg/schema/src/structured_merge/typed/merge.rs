@@ -1,6 +1,6 @@
 //! One value merged into another.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::error::Errors;
 use super::items::{ItemKey, Keyer};

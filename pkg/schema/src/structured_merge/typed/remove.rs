@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::items::Keyer;
 use crate::object::Object;

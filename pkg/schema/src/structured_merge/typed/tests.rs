@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use flate2::read::GzDecoder;
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::builtin;

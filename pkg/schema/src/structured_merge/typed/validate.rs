@@ -1,6 +1,6 @@
 //! Whether a value is of its type.
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::error::Errors;
 use super::go_syntax::{Plain, Sharp, type_name};

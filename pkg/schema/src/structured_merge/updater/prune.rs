@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use jsontree::Value;
 
 use super::{ConvertError, Converter, Managers, Updater, VersionedSet};
 use crate::structured_merge::model::TypeRef;

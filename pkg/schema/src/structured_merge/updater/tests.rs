@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use serde_json::json;
+use jsontree::json;
 
 use super::*;
 use crate::builtin;
@@ -71,12 +71,12 @@ fn check_step(versions: &Versions, live: Value, managers: Managers, step: &Value
     let version = text_of("version").unwrap();
     let mut given = managers.clone();
     if step["old"] == true {
-        given.insert("old".to_owned(), owner(r#"{"f:x":{}}"#, "v0", false));
+        given.insert("old", owner(r#"{"f:x":{}}"#, "v0", false));
     }
     if let Some([applied, fields]) = step["granular"].as_array().map(Vec::as_slice) {
         // Owns parts of what is atomic, as if the schema had changed.
         let managed = owner(fields.as_str().unwrap(), "v1", applied == &json!(true));
-        given.insert("granular".to_owned(), managed);
+        given.insert("granular", managed);
     }
     given.values_mut().for_each(|managed| managed.changed = false);
     let before = given.clone();

@@ -8,8 +8,8 @@ use crate::validation::value::{dns_subdomain, invalid_each, one_of};
 use crate::validation::{NameRule, validate_object_meta};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of bindings of validating policies.
@@ -100,7 +100,7 @@ fn actions(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(changes: Value, expected: &[&str]) {
         let mut spec = json!({"policyName": "p", "validationActions": ["Deny"]});

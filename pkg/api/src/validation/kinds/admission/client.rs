@@ -187,7 +187,7 @@ fn service_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(config: Value, expected: &[&str]) {
         let mut errors = ErrorList::new();

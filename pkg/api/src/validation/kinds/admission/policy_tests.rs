@@ -1,7 +1,7 @@
 //! Claims about admission policies.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn policy(changes: &Value) -> Object {
     let rule =
@@ -103,7 +103,7 @@ fn conditions_that_are_there_may_stay() {
     assert_eq!(validating_update("", &bad, &bad, &Given::default()), ErrorList::new());
     assert_eq!(validating(&bad, None, &Given::default()).len(), 2);
     let mut warned = bad;
-    warned.insert("status".to_owned(), json!({"typeChecking": {"expressionWarnings": [{"fieldRef": "a"}]}}));
+    warned.insert("status", json!({"typeChecking": {"expressionWarnings": [{"fieldRef": "a"}]}}));
     let errors = validating_update("status", &warned, &warned, &Given::default());
     assert_eq!(
         errors.iter().map(Error::field).collect::<Vec<_>>(),

@@ -6,8 +6,8 @@ use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, one_of};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
@@ -144,7 +144,7 @@ pub(super) fn mutating_operations(path: &Path<'_>, constraints: &Object, errors:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(changes: Value, expected: &[&str]) {
         let mut rule = json!({"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]});

@@ -12,8 +12,8 @@ use crate::validation::value::{invalid_each, one_of};
 use crate::validation::{NameRule, validate_object_meta};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of validating webhook configurations.
@@ -165,7 +165,7 @@ fn review_versions(path: &Path<'_>, hook: &Object, options: Options, errors: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn configuration(changes: &Value) -> Object {
         let mut hook = json!({"name": "a.b.c", "sideEffects": "None", "admissionReviewVersions": ["v1"],

@@ -1,7 +1,7 @@
 //! Claims about autoscalers: what is refused, where, and why.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn autoscaler(spec: Value) -> Object {
     let mut all = json!({

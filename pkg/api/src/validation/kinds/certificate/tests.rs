@@ -1,7 +1,7 @@
 //! Claims about certificate signing requests.
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 const REQUEST: &str = include_str!("../../../../testdata/x509/p256.csr");
 const CERTIFICATE: &str = include_str!("../../../../testdata/x509/leaf.crt");

@@ -10,8 +10,8 @@ use apimachinery::field::{Error, ErrorList, Path};
 use cel::env::Environment;
 use cel::eval::PER_CALL_LIMIT;
 use cel::structural::{Findings, RunOptions, Validator};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// Where a schema has its rules.
 const RULES: &str = "x-kubernetes-validations";
@@ -156,7 +156,7 @@ fn has_fields(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn check(schema: Value, expected: &[&str]) {
         let mut errors = ErrorList::new();

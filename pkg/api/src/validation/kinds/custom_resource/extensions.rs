@@ -11,7 +11,7 @@ use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1B
 use ::schema::object::Object;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use cel::structural::field_path::{self, Brackets};
-use serde_json::Value;
+use jsontree::Value;
 use std::collections::HashSet;
 
 const LIST_TYPE: &str = "x-kubernetes-list-type";

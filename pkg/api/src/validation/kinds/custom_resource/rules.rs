@@ -10,7 +10,7 @@ use apimachinery::field::{Error, ErrorList, Path};
 use cel::declared::{Builder, schema::Schema};
 use cel::env::Environment;
 use cel::structural::{CompiledRule, Rule, RuleEnvironments};
-use serde_json::Value;
+use jsontree::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use crate::validation::go_value::go_value;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
 use ::schema::object::Object;
 use apimachinery::field::{Error, ErrorList, Path};
-use serde_json::Value;
+use jsontree::Value;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -86,7 +86,7 @@ pub(super) fn validate(
 /// The first thing at the root that would get lost when the schema of the status is taken out.
 fn root_error(path: &Path<'_>, schema: &Object) -> Option<Error> {
     let is_other = |name: &str| !AT_ROOT.iter().any(|(known, _)| *known == name);
-    let other = |known: &(&String, &Value)| is_other(known.0) && is_given(schema, known.0);
+    let other = |known: &(&jsontree::Key, &Value)| is_other(known.0) && is_given(schema, known.0);
     let kind = text(schema, "type");
     // In the order of the fields, which matters only for the type and the few before it.
     let before = ["id", "$schema", "$ref"].into_iter().any(|name| is_given(schema, name));

@@ -8,8 +8,8 @@ use super::schema::is_given;
 use super::subschemas::{named, properties, property, schemas};
 use crate::tree::{child, flag, is_set, list, maybe_flag, text};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 pub(super) const EMBEDDED: &str = "x-kubernetes-embedded-resource";

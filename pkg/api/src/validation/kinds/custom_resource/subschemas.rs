@@ -1,8 +1,8 @@
 //! The schemas of a definition, and the schemas inside a schema.
 
 use crate::tree::{child, children, list};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 /// Members that hold a schema, a list of them, or something else.
 const DIRECT: [&str; 7] =

@@ -4,8 +4,8 @@
 
 use super::{Given, create, update};
 use apimachinery::field::{Error, ErrorList};
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 fn definition(changes: Value) -> Object {
     let mut definition = json!({

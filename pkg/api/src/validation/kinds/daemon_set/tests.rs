@@ -1,7 +1,7 @@
 //! Claims about DaemonSets: what is refused, where, and why.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn daemon_set(spec: Value) -> Object {
     let pod = json!({
@@ -90,7 +90,7 @@ fn a_selector_stays_and_may_stay_bad() {
 fn counters_of_a_status_are_not_negative() {
     let mut new = daemon_set(json!({}));
     let old = new.clone();
-    new.insert("status".to_owned(), json!({"numberReady": -1}));
+    new.insert("status", json!({"numberReady": -1}));
     let expected = ["status.numberReady: Invalid value: -1: must be greater than or equal to 0"];
     assert_eq!(texts_of(&update("status", &new, &old, &Given::default())), expected);
 }

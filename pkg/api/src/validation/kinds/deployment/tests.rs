@@ -1,7 +1,7 @@
 //! Claims about Deployments: what is refused, where, and why.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn deployment(spec: Value) -> Object {
     let pod = json!({
@@ -24,7 +24,7 @@ fn deployment(spec: Value) -> Object {
 
 fn with_status(status: Value) -> Object {
     let mut object = deployment(json!({}));
-    object.insert("status".to_owned(), status);
+    object.insert("status", status);
     object
 }
 

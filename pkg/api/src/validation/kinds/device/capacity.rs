@@ -5,8 +5,8 @@ use crate::tree::{child, is_set, list};
 use crate::validation::resources::quantity;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 //! are upstream's answers.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap_or_default()

@@ -11,12 +11,12 @@ use crate::validation::semver::Version;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_RESOURCE_V1_DEVICEATTRIBUTE as DEVICE_ATTRIBUTE,
     IO_K8S_API_RESOURCE_V1_DEVICETAINT as DEVICE_TAINT,
 };
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 const ATTRIBUTES_AND_CAPACITIES_MAX: usize = 32;

@@ -13,9 +13,9 @@ use crate::validation::value::{dns_label, dns_subdomain, required_one_of};
 use crate::validation::volume_source::{csi_driver, required};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::builtin::IO_K8S_API_RESOURCE_V1_RESOURCECLAIMSTATUS as STATUS;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Most users of a claim.

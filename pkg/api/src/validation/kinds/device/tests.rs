@@ -1,7 +1,7 @@
 //! Claims about claims of devices.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn object(spec: &Value) -> Object {
     let object = json!({"metadata": {"name": "c", "namespace": "n", "resourceVersion": "1"}, "spec": spec});
@@ -87,7 +87,7 @@ fn a_claim_stays_and_is_used_only_when_allocated() {
     assert_eq!(fields(claim_update("", &with("a"), &with("b"), &Given::default())), ["spec"]);
     let status = |status: Value| {
         let mut claim = with("a");
-        claim.insert("status".to_owned(), status);
+        claim.insert("status", status);
         claim
     };
     let used = json!([{"resource": "pods", "name": "p", "uid": "u"}]);

@@ -9,12 +9,12 @@ use crate::validation::go_value::go_value;
 use crate::validation::value::{dns_label, dns_subdomain};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::{Value, json};
 use schema::builtin::{
     IO_K8S_API_FLOWCONTROL_V1_FLOWDISTINGUISHERMETHOD as DISTINGUISHER_METHOD,
     IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMASPEC as SPEC,
 };
 use schema::object::Object;
-use serde_json::{Value, json};
 
 /// The rules of flow schemas.
 pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };

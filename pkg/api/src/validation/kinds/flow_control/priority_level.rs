@@ -7,9 +7,9 @@ use crate::tree::{child, integer, is_set, maybe_integer, text};
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::{Value, json};
 use schema::builtin::IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONSPEC as SPEC;
 use schema::object::Object;
-use serde_json::{Value, json};
 
 /// The rules of priority levels.
 pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };

@@ -4,8 +4,8 @@ use crate::tree::{child, children, list, maybe_text, text};
 use crate::validation::value::{one_of, qualified_name};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Most rules of a policy.

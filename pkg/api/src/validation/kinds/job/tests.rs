@@ -1,7 +1,7 @@
 //! Claims about Jobs: what is refused, where, and why.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const UID: &str = "1234";
 
@@ -44,7 +44,7 @@ fn check(spec: Value, expected: &[&str]) {
 fn check_status(spec: Value, new: Value, old: Value, expected: &[&str]) {
     let with = |status: Value| {
         let mut job = job(spec.clone());
-        job.insert("status".to_owned(), status);
+        job.insert("status", status);
         job
     };
     assert_eq!(
@@ -234,7 +234,7 @@ fn success_policies_count_indexes() {
 fn indexed_jobs_give_their_pods_host_names() {
     let name = "x".repeat(62);
     let mut job = job(json!({"completionMode": "Indexed", "manualSelector": true}));
-    job.insert("metadata".to_owned(), json!({"name": name, "namespace": "ns"}));
+    job.insert("metadata", json!({"name": name, "namespace": "ns"}));
     let detail = format!("will not able to create pod with invalid DNS label: {name}-0");
     assert_eq!(
         texts_of(&create(&job, &Given::default())),

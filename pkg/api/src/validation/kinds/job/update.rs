@@ -6,12 +6,12 @@ use crate::tree::{child, child_mut, children_mut, flag, integer, list, maybe_int
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::{IMMUTABLE, immutable};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_BATCH_V1_JOBSPEC as JOB_SPEC, IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC,
     IO_K8S_API_CORE_V1_PODTEMPLATESPEC as POD_TEMPLATE_SPEC,
 };
 use schema::object::Object;
-use serde_json::Value;
 
 /// Members of a pod's spec that say where the pod runs; so does node affinity.
 const SCHEDULING: &[&str] = &["nodeSelector", "tolerations", "schedulingGates"];

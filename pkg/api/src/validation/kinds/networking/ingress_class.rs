@@ -83,7 +83,7 @@ fn parameters(path: &Path<'_>, parameters: &Object, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn class(spec: &Value) -> Object {
         let object = json!({"metadata": {"name": "c", "resourceVersion": "1"}, "spec": spec});

@@ -1,7 +1,7 @@
 //! Claims about ingresses.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn ingress(spec: &Value) -> Object {
     let object = json!({"metadata": {"name": "i", "namespace": "n", "resourceVersion": "1"}, "spec": spec});

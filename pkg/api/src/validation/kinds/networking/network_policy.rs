@@ -8,8 +8,8 @@ use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, one_of, port_number_or_name};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of network policies.
@@ -146,7 +146,7 @@ fn ip_block(path: &Path<'_>, block: &Object, old: &BTreeSet<&str>, errors: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn policy(spec: &Value) -> Object {
         let object =

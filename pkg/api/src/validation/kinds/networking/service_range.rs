@@ -8,12 +8,12 @@ use crate::validation::go_value::go_value;
 use crate::validation::immutable::{IMMUTABLE, immutable};
 use crate::validation::value::{dns_subdomain, path_segment};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_NETWORKING_V1_IPADDRESSSPEC as ADDRESS_SPEC,
     IO_K8S_API_NETWORKING_V1_SERVICECIDRSPEC as CIDR_SPEC,
 };
 use schema::object::Object;
-use serde_json::Value;
 
 /// The rules of IP addresses.
 pub(in crate::validation::kinds) const IP_ADDRESSES: Rules =
@@ -116,7 +116,7 @@ fn ranges_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use jsontree::json;
 
     fn object(name: &str, spec: &Value) -> Object {
         let object = json!({"metadata": {"name": name, "resourceVersion": "1"}, "spec": spec});

@@ -3,9 +3,9 @@
 use super::taints;
 use crate::tree::{child, children, flag, maybe_text};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::json;
 use schema::object::Object;
-use serde_json::Value;
 
 const TAINTS: &str = "scheduler.alpha.kubernetes.io/taints";
 const AVOID_PODS: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";

@@ -1,7 +1,7 @@
 //! Claims about nodes.
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 fn node(rest: Value) -> Object {
     let mut object = rest.as_object().cloned().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Claims about persistent volumes.
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 fn volume(changes: Value) -> Object {
     let mut spec = json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],

@@ -1,7 +1,7 @@
 //! Claims about claims.
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 fn claim(changes: Value, status: Value) -> Object {
     let mut spec = json!({"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem",

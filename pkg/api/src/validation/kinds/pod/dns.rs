@@ -5,8 +5,8 @@ use crate::validation::is_valid_legacy_ip;
 use crate::validation::value::{dns_subdomain, invalid_each, required_one_of};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 
 const POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 const NAMESERVERS_MAX: usize = 3;

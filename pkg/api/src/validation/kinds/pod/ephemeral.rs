@@ -47,7 +47,7 @@ pub(super) fn validate_ephemeral_containers_update(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(new: Value, old: Value, expected: &[&str]) {
         let pod = |containers: Value| {

@@ -147,7 +147,7 @@ fn is_huge_pages(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn check(rule: fn(&Object, &Path<'_>, &mut ErrorList), selector: Value, expected: &[&str]) {
         let Value::Object(selector) = selector else { unreachable!("tests give objects") };

@@ -8,12 +8,12 @@ use crate::qos;
 use crate::semantic;
 use crate::tree::{child, child_mut, children, children_mut, list, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_CORE_V1_CONTAINER as CONTAINER, IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC,
     IO_K8S_API_CORE_V1_RESOURCEREQUIREMENTS as RESOURCES,
 };
 use schema::object::Object;
-use serde_json::Value;
 
 const NO_POD_LEVEL: &str = "resize of pods with pod-level resources is forbidden when \
                             InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled";
@@ -128,7 +128,7 @@ fn pod_resources(new: &Object, old: &Object, rest: &mut Object, path: &Path<'_>,
     }
     match old {
         None if nothing => rest.remove("resources"),
-        _ => rest.insert("resources".to_owned(), Value::Object(undone)),
+        _ => rest.insert("resources", Value::Object(undone)),
     };
 }
 
@@ -210,7 +210,7 @@ fn undo_container(container: &mut Object, old: &Object) {
     let mut resources = child(container, "resources").cloned().unwrap_or_default();
     resources.remove("claims");
     undo(&mut resources, child(old, "resources").unwrap_or(&empty));
-    container.insert("resources".to_owned(), Value::Object(resources));
+    container.insert("resources", Value::Object(resources));
 }
 
 /// Gives resources back the cpu and memory that they had.

@@ -3,8 +3,8 @@
 use crate::tree::{child, children, flag, list, maybe_flag, maybe_integer, maybe_text, text};
 use crate::validation::value::one_of;
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 use super::PodOptions;

@@ -9,8 +9,8 @@ use super::*;
 use crate::defaults;
 use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
 use schema::object;
-use serde_json::{Value, json};
 
 fn given() -> Given {
     Given {

@@ -5,8 +5,8 @@ use crate::validation::value::{one_of, qualified_name};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];

@@ -7,11 +7,11 @@ use crate::validation::go_value::go_lines;
 use crate::validation::unified_diff::unified_diff;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use jsontree::Value;
 use schema::builtin::{
     IO_K8S_API_CORE_V1_NODEAFFINITY as NODE_AFFINITY, IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC,
 };
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PodOptions, affinity, same_spec, toleration};
@@ -162,7 +162,7 @@ fn restore_node_affinity(spec: &mut Object, old: &Object) {
         // Only the node affinity was there to go: the rest would differ otherwise.
         let nodes = old_affinity.and_then(|affinity| affinity.get("nodeAffinity")).cloned();
         let affinity: Object = nodes.map(|nodes| ("nodeAffinity".to_owned(), nodes)).into_iter().collect();
-        spec.insert("affinity".to_owned(), Value::Object(affinity));
+        spec.insert("affinity", Value::Object(affinity));
         return;
     };
     match old_affinity {

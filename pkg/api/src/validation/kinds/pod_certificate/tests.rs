@@ -3,7 +3,7 @@
 
 use super::*;
 use apimachinery::time::parse_time;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 const REQUEST: &str = include_str!("../../../../testdata/x509/p256.csr");
 const SMALL: &str = include_str!("../../../../testdata/x509/rsa2048.csr");

@@ -1,7 +1,7 @@
 //! Claims about ReplicaSets and ReplicationControllers: what is refused, where, and why.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn object(selector: Value, spec: Value) -> Object {
     let pod = json!({

@@ -5,8 +5,8 @@ use crate::validation::canonical_ip;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::one_of;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
 //! Claims about services.
 
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 fn service(changes: Value) -> Object {
     let mut spec = json!({"type": "ClusterIP", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
@@ -128,7 +128,7 @@ fn an_address_stays() {
 fn a_load_balancer_has_names_or_addresses() {
     let with = |kind: &str, ingress: Value| {
         let mut service = service(json!({"type": kind}));
-        service.insert("status".to_owned(), json!({"loadBalancer": {"ingress": [ingress]}}));
+        service.insert("status", json!({"loadBalancer": {"ingress": [ingress]}}));
         service
     };
     let check = |service: Object, expected: &[&str]| {

@@ -7,8 +7,8 @@ use crate::tree::{child, children, integer, list, maybe_text, text, texts};
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::{host_name, one_of};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 const IMMUTABLE: &str = "may not change once set";

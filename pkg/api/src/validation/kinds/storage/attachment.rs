@@ -79,7 +79,7 @@ fn status(status: &Object, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn attachment(source: &Value, rest: &Value) -> Object {
         let object = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "status": rest,

@@ -35,7 +35,7 @@ fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
 mod tests {
     use super::*;
     use apimachinery::field::Error;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn capacity(rest: Value) -> Object {
         let mut object = json!({"metadata": {"name": "c", "namespace": "n", "resourceVersion": "1"}, "storageClassName": "a"});

@@ -142,7 +142,7 @@ fn topology_values<'o>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn class(rest: Value) -> Object {
         let mut object = json!({"metadata": {"name": "c", "resourceVersion": "1"}, "provisioner": "A.b/c",

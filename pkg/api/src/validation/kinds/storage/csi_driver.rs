@@ -87,7 +87,7 @@ fn token_requests(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn driver(rest: Value) -> Object {
         let mut spec = json!({"attachRequired": true, "podInfoOnMount": true, "storageCapacity": true, "seLinuxMount": false});

@@ -83,7 +83,7 @@ fn driver<'o>(path: &Path<'_>, driver: &'o Object, names: &mut BTreeSet<&'o str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     fn node(drivers: &Value) -> Object {
         let object = json!({"metadata": {"name": "n", "resourceVersion": "1"}, "spec": {"drivers": drivers}});

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 fn tree(value: Value) -> Object {
     value.as_object().unwrap().clone()

@@ -69,7 +69,7 @@ pub(super) fn unread(selectors: &Selectors) -> Vec<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use serde_json::{Value, json};
+    use jsontree::{Value, json};
 
     use super::*;
 

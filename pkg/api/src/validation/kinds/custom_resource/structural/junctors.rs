@@ -5,8 +5,8 @@ use crate::tree::{child, list, text};
 use crate::validation::kinds::custom_resource::schema::is_given;
 use crate::validation::kinds::custom_resource::subschemas::{properties, property, schemas};
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::{Value, json};
 use schema::object::Object;
-use serde_json::{Value, json};
 
 /// What else a schema can say, and what it has to be instead.
 const STRUCTURE: [(&str, &str); 11] = [

@@ -9,8 +9,8 @@ use crate::validation::conditions::conditions;
 use crate::validation::value::dns_label;
 use crate::validation::volume_source::csi_driver;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 const CONDITIONS_MAX: usize = 8;

@@ -2,7 +2,7 @@
 
 use super::*;
 use apimachinery::field::ErrorType::{self, *};
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 
 /// Validates a pod spec with the volumes `files` and `claim` (a claim) and the resource claim `dev`.
 fn errors_of(spec: Value) -> ErrorList {

@@ -1,7 +1,7 @@
 //! Claims about resizing pods.
 
 use super::*;
-use serde_json::json;
+use jsontree::json;
 
 const ONLY: &str = "spec: Forbidden: only cpu and memory resources are mutable";
 
@@ -30,10 +30,10 @@ fn init(requests: Value, more: Value) -> Value {
     let mut init = container(requests);
     if let (Some(init), Value::Object(more)) = (init.as_object_mut(), more) {
         init.extend(more);
-        init.insert("name".to_owned(), "i".into());
+        init.insert("name", "i".into());
     }
     if let Some(spec) = spec.as_object_mut() {
-        spec.insert("initContainers".to_owned(), json!([init]));
+        spec.insert("initContainers", json!([init]));
     }
     spec
 }

@@ -2,7 +2,7 @@
 
 use super::super::options::PodOptions;
 use super::*;
-use serde_json::{Value, json};
+use jsontree::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn texts_of(context: &Value, allow_privileged: bool, host_users: bool) -> Vec<String> {

@@ -6,8 +6,8 @@ use super::terminated;
 use crate::tree::{child, children, integer, list, maybe_text, text};
 use crate::validation::value::one_of;
 use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
 use schema::object::Object;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The lists of statuses, each with that of the containers it is about.
