@@ -110,6 +110,13 @@ pub(crate) struct Forkable {
     pub(crate) builtin: Catalog,
 }
 
+impl Forkable {
+    /// Of a server that does not run yet, so that nothing is `served` but what is built in.
+    fn new(delegator: Delegator, kinds: Kinds, served: &Served) -> Self {
+        Forkable { delegator, kinds, builtin: Catalog::clone(&served.now().catalog) }
+    }
+}
+
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
 pub struct PostStartHook {
     /// Upstream's name of what it does.
@@ -148,7 +155,6 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, registry } = stored(config, &storage, &process)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
-    let builtin = Catalog::clone(&served.now().catalog);
     let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
@@ -209,7 +215,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
             tokio::join!(background, repairs.keep_repairing(), own, senders.followed, flow.run);
         }),
         before_stop,
-        forkable: Forkable { delegator, kinds: custom.kinds, builtin },
+        forkable: Forkable::new(delegator, custom.kinds, &served),
         cache_filled,
         authorizer,
         fairness: flow.fairness,

@@ -112,8 +112,8 @@ impl CustomResources {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();
-        let (follower, following) =
-            Follower::beginning_with(Definitions::beside(known.read), registry, plural, rows);
+        let empty = move || Definitions::beside(Arc::clone(&known.read));
+        let (follower, following) = Follower::beginning_with(empty, registry, plural, rows);
         let status = Client::find(registry, group, plural)?.through("status")?;
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {

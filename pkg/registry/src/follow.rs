@@ -141,24 +141,24 @@ impl<V: View> Follower<V> {
     /// A view of `rows`, which have to be stored, and what keeps it current while it runs. `what` names it
     /// in the log.
     pub fn new(registry: &Registry, what: &'static str, rows: Vec<Handle>) -> (Self, Following<V>) {
-        Follower::beginning_with(V::default(), registry, what, rows)
+        Follower::beginning_with(V::default, registry, what, rows)
     }
 
-    /// As [`new`](Self::new), of a view that is like `empty` before it takes the first change, whenever it is
-    /// compiled.
+    /// As [`new`](Self::new), of a view that is what `empty` makes before it takes the first change, whenever it
+    /// is compiled.
     pub fn beginning_with(
-        empty: V,
+        empty: impl Fn() -> V + Send + Sync + 'static,
         registry: &Registry,
         what: &'static str,
         rows: Vec<Handle>,
     ) -> (Self, Following<V>) {
-        let view = ArcSwap::from_pointee(empty.clone());
+        let view = ArcSwap::from_pointee(empty());
         let shared = Arc::new(Shared { view, published: watch::Sender::new(0) });
         let following = Following {
             registry: registry.clone(),
             what,
             rows,
-            empty,
+            empty: Box::new(empty),
             shared: Arc::clone(&shared),
             spare: None,
             left_out: HashMap::new(),
@@ -204,7 +204,7 @@ pub struct Following<V> {
     what: &'static str,
     rows: Vec<Handle>,
     /// What a view is before its first change.
-    empty: V,
+    empty: Box<dyn Fn() -> V + Send + Sync>,
     shared: Arc<Shared<V>>,
     /// What readers do not see and is the same. `None` when it has to be copied first.
     spare: Option<Arc<V>>,
@@ -232,7 +232,7 @@ impl<V: View> Following<V> {
         let sources: Vec<BoxStream<'static, Item>> = self.rows.iter().map(source).collect();
         let mut incomplete = sources.len();
         let mut items = select_all(sources).ready_chunks(BATCH_MAX);
-        let mut view = self.empty.clone();
+        let mut view = (self.empty)();
         while incomplete > 0 {
             for item in items.next().await.unwrap_or_default() {
                 match item {
