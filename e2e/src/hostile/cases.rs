@@ -94,7 +94,7 @@ impl Form {
 }
 
 /// Bodies that have hurt servers, as kind, member and attack. They are tried in every form.
-const KNOWN: [(&str, &str, &str, Attack); 10] = [
+const KNOWN: [(&str, &str, &str, Attack); 11] = [
     ("v1", "Pod", "spec.containers", Attack::Empties),
     ("v1", "Pod", "spec.containers.env", Attack::Empties),
     ("v1", "Pod", "metadata.labels", Attack::Errors),
@@ -105,6 +105,12 @@ const KNOWN: [(&str, &str, &str, Attack); 10] = [
     ("v1", "Service", "spec.ports", Attack::Distinct),
     ("networking.k8s.io/v1", "NetworkPolicy", "spec.ingress.from", Attack::Empties),
     ("apps/v1", "Deployment", "spec.template.spec.volumes", Attack::Distinct),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicy",
+        "spec.matchConstraints.resourceRules",
+        Attack::Errors,
+    ),
 ];
 
 /// The bodies that have hurt servers, in every form.

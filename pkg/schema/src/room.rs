@@ -1,6 +1,6 @@
 //! How much memory the tree of a body may take: an object of a few bytes can be a node of some hundred.
 
-use jsontree::Value;
+use jsontree::{Key, Value};
 
 /// How many bytes of tree a byte of body may become, besides [`ALLOWANCE_BYTES`]. A request has its object as a tree
 /// twice for a while; objects that people write take less than 8 times their text.
@@ -8,11 +8,16 @@ pub const BYTES_PER_BYTE: usize = 10;
 /// What the tree of any body may take, in bytes.
 pub const ALLOWANCE_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many members the first node of a map of the standard library holds, and each further one on average.
-const NODE_MEMBERS: usize = 11;
-const NODE_MEMBERS_LATER: usize = 6;
-/// What a node takes: names and values in place, and a little more.
-const NODE_BYTES: usize = NODE_MEMBERS * (size_of::<String>() + size_of::<Value>()) + 24;
+/// What a member takes in the vector of its object: the name and the value in place.
+const MEMBER_BYTES: usize = size_of::<Key>() + size_of::<Value>();
+/// How many members an object has room for when the first one is put in.
+const FIRST_MEMBERS: usize = 4;
+/// From so many members on, an object is a B-tree.
+const MANY_MEMBERS: usize = 64;
+/// What a further member takes there: nodes have room for eleven and are half full at least.
+const MANY_MEMBER_BYTES: usize = MEMBER_BYTES * 2;
+/// What a struct takes that defaults fill: twice the first room of an object.
+const STRUCT_BYTES: usize = 2 * FIRST_MEMBERS * MEMBER_BYTES;
 /// What the text of a member's name and that of its value take at least, each in an allocation of its own.
 const TEXTS_BYTES: usize = 32;
 /// What an item takes in a list that doubles while it grows.
@@ -39,18 +44,20 @@ impl Room {
         Room { bytes: bytes.saturating_mul(BYTES_PER_BYTE).saturating_add(ALLOWANCE_BYTES) }
     }
 
-    /// Takes the room of a struct. An empty one takes as much: defaults fill it.
+    /// Takes the room of a struct, or of an empty object that can become one: defaults fill it.
     pub(crate) fn structure(&mut self) -> Result<(), NoRoom> {
-        self.take(NODE_BYTES)
+        self.take(STRUCT_BYTES)
     }
 
-    /// Takes the room of one more entry of a map that has `before` of them.
+    /// Takes the room of one more entry of a map that has `before` of them; its vector doubles when it is full.
     pub(crate) fn entry(&mut self, before: usize) -> Result<(), NoRoom> {
-        self.take(match before {
-            0 => NODE_BYTES + TEXTS_BYTES,
-            1..NODE_MEMBERS => TEXTS_BYTES,
-            _ => NODE_BYTES / NODE_MEMBERS_LATER + TEXTS_BYTES,
-        })
+        let grown = match before {
+            0 => FIRST_MEMBERS * MEMBER_BYTES,
+            MANY_MEMBERS.. => MANY_MEMBER_BYTES,
+            _ if before >= FIRST_MEMBERS && before.is_power_of_two() => before * MEMBER_BYTES,
+            _ => 0,
+        };
+        self.take(grown + TEXTS_BYTES)
     }
 
     /// Takes the room of `count` items of a list.

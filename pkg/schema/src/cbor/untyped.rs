@@ -61,7 +61,13 @@ impl Decoder<'_> {
                     self.text("string".into()).map(|text| text.map_or(Value::Null, Value::String))
                 }
                 Major::Array => self.any_list(),
-                Major::Map => self.entries(None, |decoder| decoder.any().map(Some)).map(Value::Object),
+                Major::Map => {
+                    let object = self.entries(None, |decoder| decoder.any().map(Some))?;
+                    if object.is_empty() {
+                        self.room.structure()?;
+                    }
+                    Ok(Value::Object(object))
+                }
                 Major::Primitive => self.any_primitive(),
             };
         }

@@ -61,6 +61,9 @@ impl<'a> Decoder<'a> {
             first = false;
             self.any_member(name.text(), &mut object)?;
         }
+        if object.is_empty() {
+            self.room.structure()?;
+        }
         Ok(object)
     }
 
