@@ -4,6 +4,7 @@ use std::collections::btree_map::{self, BTreeMap};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use crate::name::order;
 use crate::{Key, Value, same_name};
 
 /// How many members stand in a vector. More are kept in a B-tree, for which the order of insertions does not

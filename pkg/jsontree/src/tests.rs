@@ -1,3 +1,4 @@
+use crate::name::order;
 use crate::{Key, Number, Object, Value, same_name};
 
 #[test]
@@ -73,4 +74,18 @@ fn a_member_whose_place_is_known_is_put_there_among_few_and_many() {
         object.insert_at(0, Key::from(format!("{i:03}")), i.into());
     }
     assert!(object.values().enumerate().all(|(i, value)| *value == i));
+}
+
+#[test]
+fn names_are_ordered_as_their_bytes_are() {
+    let names: Vec<String> =
+        ["", "a", "ab", "b", "abcd", "abce", "abcdefg", "abcdefgh", "abcdefghi", "\u{0}", "a\u{0}", "\u{e9}"]
+            .iter()
+            .flat_map(|name| [(*name).to_owned(), format!("{name}\u{0}"), format!("z{name}")])
+            .collect();
+    for one in &names {
+        for other in &names {
+            assert_eq!(order(one, other), one.cmp(other), "{one:?} {other:?}");
+        }
+    }
 }
