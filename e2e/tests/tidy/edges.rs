@@ -7,34 +7,46 @@ use super::workspace::{Kind, Package};
 /// A crate and the crates of ours that it may depend on. The order is the layers': what a crate may
 /// know stands above it.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("apimachinery", &[]),
-    ("schema", &["apimachinery"]),
-    ("client", &["apimachinery", "schema"]),
-    ("cel", &["apimachinery", "schema"]),
-    ("telemetry", &["apimachinery", "schema", "client"]),
-    ("encryption", &["apimachinery", "schema", "cel"]),
+    ("jsontree", &[]),
+    ("apimachinery", &["jsontree"]),
+    ("schema", &["jsontree", "apimachinery"]),
+    ("client", &["jsontree", "apimachinery", "schema"]),
+    ("cel", &["jsontree", "apimachinery", "schema"]),
+    ("telemetry", &["jsontree", "apimachinery", "schema", "client"]),
+    ("encryption", &["jsontree", "apimachinery", "schema", "cel"]),
     ("storage", &["apimachinery"]),
-    ("api", &["apimachinery", "schema", "cel"]),
+    ("api", &["jsontree", "apimachinery", "schema", "cel"]),
     ("storage-etcd3", &["apimachinery", "storage"]),
     ("storage-embedded", &["apimachinery", "storage"]),
     ("cacher", &["apimachinery", "schema", "cel", "storage"]),
-    ("authentication", &["apimachinery", "client", "schema", "cel", "api"]),
+    ("authentication", &["jsontree", "apimachinery", "client", "schema", "cel", "api"]),
     ("grpc", &[]),
-    ("egress", &["apimachinery", "schema", "client", "grpc"]),
+    ("egress", &["jsontree", "apimachinery", "schema", "client", "grpc"]),
     ("token-signer", &["apimachinery", "authentication", "grpc"]),
     ("kms", &["apimachinery", "encryption", "grpc"]),
-    ("authorization", &["apimachinery", "schema", "cel", "api"]),
-    ("audit", &["apimachinery", "schema", "authorization"]),
+    ("authorization", &["jsontree", "apimachinery", "schema", "cel", "api"]),
+    ("audit", &["jsontree", "apimachinery", "schema", "authorization"]),
     ("flowcontrol", &["apimachinery"]),
-    ("admission", &["apimachinery", "schema", "cel", "api", "authentication", "authorization"]),
-    ("registry", &["apimachinery", "schema", "cel", "api", "storage", "cacher", "authorization"]),
+    ("admission", &["jsontree", "apimachinery", "schema", "cel", "api", "authentication", "authorization"]),
+    ("registry", &["jsontree", "apimachinery", "schema", "cel", "api", "storage", "cacher", "authorization"]),
     (
         "endpoints",
-        &["apimachinery", "schema", "cel", "api", "authentication", "authorization", "admission", "registry"],
+        &[
+            "jsontree",
+            "apimachinery",
+            "schema",
+            "cel",
+            "api",
+            "authentication",
+            "authorization",
+            "admission",
+            "registry",
+        ],
     ),
     (
         "server",
         &[
+            "jsontree",
             "apimachinery",
             "schema",
             "cel",
@@ -49,6 +61,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "controlplane",
         &[
+            "jsontree",
             "apimachinery",
             "client",
             "schema",
@@ -74,7 +87,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     // Flags become the options of those who obey them.
-    ("kube-apiserver", &["apimachinery", "authentication", "authorization", "server", "controlplane"]),
+    (
+        "kube-apiserver",
+        &["jsontree", "apimachinery", "authentication", "authorization", "server", "controlplane"],
+    ),
     ("apibench", &[]),
     (
         "e2e",
@@ -85,11 +101,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// Further edges that tests alone may use.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     // The registry is tested on both stores, the handlers on a whole server in process.
-    ("registry", &["storage-embedded", "admission"]),
+    ("registry", &["jsontree", "storage-embedded", "admission"]),
     ("cacher", &["storage-embedded", "api"]),
-    ("admission", &["storage"]),
-    ("endpoints", &["storage", "cacher"]),
-    ("server", &["storage", "registry", "api"]),
+    ("admission", &["jsontree", "storage"]),
+    ("endpoints", &["jsontree", "storage", "cacher"]),
+    ("server", &["jsontree", "storage", "registry", "api"]),
 ];
 
 /// Dependencies that only these crates may have. Tests are free.

@@ -216,9 +216,7 @@ fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
 #[inline]
 fn position(few: &[(Key, Value)], name: &str) -> Result<usize, usize> {
     match few.last() {
-        Some((last, _)) if last.as_str() >= name => {
-            few.binary_search_by(|(other, _)| other.as_str().cmp(name))
-        }
+        Some((last, _)) if order(last, name).is_ge() => few.binary_search_by(|(other, _)| order(other, name)),
         _ => Err(few.len()),
     }
 }
