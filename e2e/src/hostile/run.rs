@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use super::cases::{ATTACKS, Case, FORMS, Form, known, places};
 use super::process::Process;
-use super::{ANSWER_BASE, MEMORY_BASE, PROCESS_BYTES_MAX};
+use super::{ANSWER_BASE, ANSWER_FACTOR, MEMORY_BASE, PROCESS_BYTES_MAX, STATUS_BYTES_MAX};
 use crate::Server;
 
 /// The flags that make a server take every form of every kind.
@@ -197,8 +197,9 @@ impl Target {
         if memory > body * limits.memory_factor + MEMORY_BASE {
             return Err(format!("{} MiB of memory for a body of {body} bytes", memory >> 20));
         }
-        if answer > 2 * body + ANSWER_BASE {
-            return Err(format!("an answer of {answer} bytes to a body of {body} bytes"));
+        let allowed = if code >= 400 { STATUS_BYTES_MAX } else { ANSWER_FACTOR * body + ANSWER_BASE };
+        if answer > allowed {
+            return Err(format!("{code} with an answer of {answer} bytes to a body of {body} bytes"));
         }
         if limits.cpu && cpu_millis > CPU_MILLIS_IGNORED {
             let half = self.cost(case, limits.bytes / 2, limits.patience).await?;

@@ -7,6 +7,9 @@ use jsontree::{Key, Value};
 pub const BYTES_PER_BYTE: usize = 10;
 /// What the tree of any body may take, in bytes.
 pub const ALLOWANCE_BYTES: usize = 16 * 1024 * 1024;
+/// What the tree of a long body may take, in bytes, if that is more than so many times the body. An object that storage
+/// takes has 1.5 MB, and a tree of half of this.
+pub const LONG_BYTES: usize = 28 * 1024 * 1024;
 
 /// What a member takes in the vector of its object: the name and the value in place.
 const MEMBER_BYTES: usize = size_of::<Key>() + size_of::<Value>();
@@ -25,7 +28,7 @@ const ITEM_BYTES: usize = size_of::<Value>() * 3 / 2;
 
 /// There is no room left: the tree would take more memory than its body may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("decoded, it takes more than {BYTES_PER_BYTE} times its size and {} MiB of memory", ALLOWANCE_BYTES >> 20)]
+#[error("decoded, it takes more memory than a body of its size may")]
 pub struct NoRoom;
 
 /// The memory that is left to a tree that is being made. Texts are not counted, for they are no longer than
@@ -40,8 +43,9 @@ impl Room {
     pub const UNLIMITED: Room = Room { bytes: usize::MAX };
 
     /// What a body of so many bytes may ask for.
-    pub const fn of_body(bytes: usize) -> Self {
-        Room { bytes: bytes.saturating_mul(BYTES_PER_BYTE).saturating_add(ALLOWANCE_BYTES) }
+    pub fn of_body(bytes: usize) -> Self {
+        let grown = bytes.saturating_mul(BYTES_PER_BYTE);
+        Room { bytes: grown.saturating_add(ALLOWANCE_BYTES).min(LONG_BYTES.max(grown)) }
     }
 
     /// Takes the room of a struct, or of an empty object that can become one: defaults fill it.
