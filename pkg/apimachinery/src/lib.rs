@@ -27,7 +27,6 @@ pub mod resource_version;
 pub mod selectors;
 pub mod status;
 pub mod strconv;
-pub mod text;
 pub mod time;
 pub mod trace;
 pub mod user_info;

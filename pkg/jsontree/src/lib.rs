@@ -7,16 +7,16 @@
 //! attackers and large maps have, are kept in a B-tree all the same, so that no order of insertions is slow.
 
 mod convert;
-mod name;
 mod object;
 mod serialize;
+mod text;
 mod value;
 
 pub use compact_str::CompactString as Key;
-pub use name::same_name;
 pub use object::{Entry, IntoIter, Iter, IterMut, Object};
 pub use serde_json::Number;
 pub use serialize::{from_value, to_value};
+pub use text::same;
 pub use value::{Index, Value};
 
 #[doc(hidden)]
@@ -25,6 +25,8 @@ pub use serde_json as json_text;
 /// A [`Value`] written as JSON, with expressions for values where they are wanted; not for hot paths.
 #[macro_export]
 macro_rules! json {
+    ({}) => { $crate::Value::Object($crate::Object::new()) };
+    ([]) => { $crate::Value::Array(::std::vec::Vec::new()) };
     ($($json:tt)+) => { $crate::Value::from($crate::json_text::json!($($json)+)) };
 }
 

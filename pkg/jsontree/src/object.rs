@@ -4,8 +4,8 @@ use std::collections::btree_map::{self, BTreeMap};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::name::order;
-use crate::{Key, Value, same_name};
+use crate::text::order;
+use crate::{Key, Value, same};
 
 /// How many members stand in a vector. More are kept in a B-tree, for which the order of insertions does not
 /// matter.
@@ -193,11 +193,6 @@ impl Object {
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.iter_mut().map(|(_, value)| value)
     }
-
-    /// The values, in order of their names.
-    pub fn into_values(self) -> impl Iterator<Item = Value> {
-        self.into_iter().map(|(_, value)| value)
-    }
 }
 
 /// How many members are looked through one after the other: their lengths tell most names apart.
@@ -209,7 +204,7 @@ fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
     if few.len() > LOOKED_THROUGH {
         return position(few, name).ok();
     }
-    few.iter().position(|(other, _)| same_name(other, name))
+    few.iter().position(|(other, _)| same(other, name))
 }
 
 /// Where a member is, or where it would have to be put. Members often come in order, so the end is tried first.
@@ -236,15 +231,6 @@ impl<'a> Entry<'a> {
     /// The value of the member, made and put there first if it is not there.
     pub fn or_insert_with(self, value: impl FnOnce() -> Value) -> &'a mut Value {
         self.object.slot(self.name, value)
-    }
-
-    /// Changes the value of the member, if it is there.
-    #[must_use]
-    pub fn and_modify(self, change: impl FnOnce(&mut Value)) -> Self {
-        if let Some(value) = self.object.get_mut(&self.name) {
-            change(value);
-        }
-        self
     }
 }
 

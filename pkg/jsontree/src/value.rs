@@ -117,11 +117,6 @@ impl Value {
         self.as_i64().is_some()
     }
 
-    /// Whether it is a whole number, not negative, that fits into 64 bits.
-    pub fn is_u64(&self) -> bool {
-        self.as_u64().is_some()
-    }
-
     /// Whether it is a number that is kept as a floating-point one.
     pub fn is_f64(&self) -> bool {
         self.as_number().is_some_and(Number::is_f64)

@@ -7,7 +7,7 @@ mod names;
 
 pub use names::{NO_MEMBER, Names};
 
-use jsontree::same_name;
+use jsontree::same;
 
 use crate::proto::TypeMetaHead;
 
@@ -210,7 +210,7 @@ impl Message {
     pub fn find_member(&self, name: &str) -> Option<(usize, &'static Member)> {
         let at = self.names.find(name.as_bytes());
         let member = self.members.get(at)?;
-        same_name(member.name, name).then_some((at, member))
+        same(member.name, name).then_some((at, member))
     }
 
     /// Whether a JSON member is one of the type's own, `kind` and `apiVersion` included. An open type takes

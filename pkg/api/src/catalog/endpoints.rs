@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use apimachinery::text::same;
+use jsontree::same;
 
 use super::Endpoint;
 

@@ -1,6 +1,6 @@
 //! One rule of a role.
 
-use apimachinery::text::same;
+use jsontree::same;
 use jsontree::{Object, Value};
 
 use crate::Attributes;

@@ -24,7 +24,7 @@ use http::request::Parts;
 use apimachinery::histogram::Histogram;
 use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
-use apimachinery::text::same;
+use jsontree::same;
 
 use bodies::Bodies;
 use terminated::Terminated;
