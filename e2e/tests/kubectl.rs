@@ -4,6 +4,7 @@
 mod kubectl {
     mod apply;
     mod discovery;
+    mod profiles;
     mod read;
     mod rights;
     mod watch;

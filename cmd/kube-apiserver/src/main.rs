@@ -59,6 +59,9 @@ fn main() -> ExitCode {
 fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<(), String> {
     let mut options = Options::from_flags(flags)?;
     if flags.bool("profiling") {
+        if let Err(error) = profiling::watch_heap() {
+            tracing::warn!(%error, "there will be no profiles of the heap");
+        }
         let (recent, set) = (log.recent, log.verbosity);
         options.config.chain.pages.debugging = Some(Debugging {
             set_verbosity: Arc::new(move |v| set.set(v.into())),

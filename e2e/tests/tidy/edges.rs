@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cacher", &["apimachinery", "schema", "cel", "storage"]),
     ("authentication", &["jsontree", "apimachinery", "client", "schema", "cel", "api"]),
     ("grpc", &[]),
+    ("profiling", &[]),
     ("egress", &["jsontree", "apimachinery", "schema", "client", "grpc"]),
     ("token-signer", &["apimachinery", "authentication", "grpc"]),
     ("kms", &["apimachinery", "encryption", "grpc"]),
@@ -56,6 +57,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "flowcontrol",
             "admission",
             "endpoints",
+            "profiling",
         ],
     ),
     (
@@ -89,7 +91,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Flags become the options of those who obey them.
     (
         "kube-apiserver",
-        &["jsontree", "apimachinery", "authentication", "authorization", "server", "controlplane"],
+        &[
+            "jsontree",
+            "apimachinery",
+            "authentication",
+            "authorization",
+            "profiling",
+            "server",
+            "controlplane",
+        ],
     ),
     ("apibench", &[]),
     (

@@ -124,10 +124,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn profiles_of_go_are_unknown() {
+    async fn of_go_s_profiles_those_that_have_no_counterpart_are_unknown() {
         check("GET /debug/pprof", "", 302, "<a href=\"/debug/pprof/\">Found</a>.\n\n").await;
         check("GET /debug/pprof/symbol", "", 200, "num_symbols: 0\n").await;
-        check("GET /debug/pprof/heap", "", 404, "Unknown profile\n").await;
+        check("GET /debug/pprof/mutex", "", 404, "Unknown profile\n").await;
         check("GET /debug/pprof/cmdline", "", 404, "Unknown profile\n").await;
         check("GET /debug", "", 404, "404 page not found\n").await;
     }

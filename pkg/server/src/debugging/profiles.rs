@@ -1,32 +1,43 @@
-//! `/debug/pprof` (apiserver `server/routes/profiling.go`, Go's `net/http/pprof`): no profile of Go's has a counterpart here.
-//! `goroutine` and `threadcreate` are answered with the threads that there are, as text alone.
+//! `/debug/pprof` (apiserver `server/routes/profiling.go`, Go's `net/http/pprof`): where the processor's time goes and what
+//! keeps the memory, for `go tool pprof`. Of Go's other profiles, `goroutine` and `threadcreate` are answered with the
+//! threads that there are, as text alone; the rest have no counterpart here.
 
 use std::fmt::Write;
 use std::fs;
+use std::time::Duration;
 
 use endpoints::dispatch::Response;
-use http::header::{HeaderName, HeaderValue, LOCATION};
+use http::header::{CONTENT_DISPOSITION, HeaderName, HeaderValue, LOCATION};
 
 use crate::pages::{Context, Pages};
 use crate::respond;
 
 const GO_PPROF: HeaderName = HeaderName::from_static("x-go-pprof");
 
-const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>/debug/pprof/</title>\n</head>\n<body>\n\
-                    <h1>/debug/pprof/</h1>\n<ul>\n";
-const END: &str = "<li><a href=\"goroutine?debug=1\">goroutine</a>: there are none; the threads of the process</li>\n\
-                   </ul>\n<p>What is under way: <a href=\"../console\">/debug/console</a>.</p>\n</body>\n</html>\n";
+const INDEX: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>/debug/pprof/</title>\n</head>\n<body>\n\
+                     <h1>/debug/pprof/</h1>\n<ul>\n\
+                     <li><a href=\"profile\">profile</a>: where the processor's time goes; \
+                     <code>?seconds=</code> says for how long, 30 unless told</li>\n\
+                     <li><a href=\"heap\">heap</a>: what keeps the memory \
+                     (<a href=\"heap?debug=1\">as text</a>)</li>\n\
+                     <li><a href=\"goroutine?debug=1\">goroutine</a>: there are none; the threads of the process</li>\n\
+                     </ul>\n<p>What is under way: <a href=\"../console\">/debug/console</a>.</p>\n</body>\n</html>\n";
+
+/// For how long a profile of the processor is taken unless the request says something else, as Go's handler.
+const DURATION: Duration = Duration::from_secs(30);
 
 /// Under `/debug/pprof`.
 pub(super) fn pages() -> Pages {
     Pages::default()
         .unlisted("/debug/pprof", async || moved("/debug/pprof/"))
-        .unlisted("/debug/pprof/", async || super::html(&[HEAD, END].concat()))
+        .unlisted("/debug/pprof/", async || super::html(INDEX))
+        .unlisted("/debug/pprof/profile", async |context: Context| processor(&context).await)
+        .unlisted("/debug/pprof/heap", async |context: Context| heap(&context).await)
         // Go's handlers are asked what they know of addresses.
         .unlisted("/debug/pprof/symbol", async || respond::text(200, "num_symbols: 0\n"))
         .unlisted("/debug/pprof/goroutine", async |context: Context| threads(&context))
         .unlisted("/debug/pprof/threadcreate", async |context: Context| threads(&context))
-        .unlisted("/debug/pprof/{*profile}", async || unknown())
+        .unlisted("/debug/pprof/{*profile}", async || refused(404, "Unknown profile"))
 }
 
 /// Whether something for people is wanted (`?debug=1`).
@@ -34,8 +45,42 @@ fn is_text(context: &Context) -> bool {
     context.query.first("debug").is_some_and(|debug| debug.parse::<u32>().is_ok_and(|debug| debug > 0))
 }
 
-fn unknown() -> Response {
-    let mut response = respond::text(404, "Unknown profile\n");
+async fn processor(context: &Context) -> Response {
+    let seconds = context.query.first("seconds").and_then(|seconds| seconds.parse::<u64>().ok());
+    let duration = seconds.filter(|seconds| *seconds > 0).map_or(DURATION, Duration::from_secs);
+    if duration > profiling::DURATION_MAX {
+        let most = profiling::DURATION_MAX.as_secs();
+        return refused(400, &format!("a profile of the processor takes {most} seconds at most"));
+    }
+    match profiling::processor(duration).await {
+        Ok(profile) => file("profile", profile),
+        Err(error) => refused(500, &format!("Could not enable CPU profiling: {error}")),
+    }
+}
+
+async fn heap(context: &Context) -> Response {
+    let text = is_text(context);
+    let answer = match profiling::heap().await {
+        Ok(heap) if text => heap.text().map(|text| respond::text(200, text)),
+        Ok(heap) => heap.encoded().map(|profile| file("heap", profile)),
+        Err(error) => Err(error),
+    };
+    answer.unwrap_or_else(|error| refused(500, &format!("no profile of the heap: {error}")))
+}
+
+/// What a program is to read, under a name to be saved as.
+fn file(name: &str, content: Vec<u8>) -> Response {
+    let mut response = respond::response(200, HeaderValue::from_static("application/octet-stream"), content);
+    let headers = response.headers_mut();
+    headers.insert(respond::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}\"")) {
+        headers.insert(CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+fn refused(code: u16, why: &str) -> Response {
+    let mut response = respond::text(code, format!("{why}\n"));
     // As Go's handlers say that something is wrong.
     response.headers_mut().insert(GO_PPROF, HeaderValue::from_static("1"));
     response
@@ -51,7 +96,7 @@ fn moved(location: &'static str) -> Response {
 /// The threads of the process with their states and the time that they took, in hundredths of seconds. Only as text.
 fn threads(context: &Context) -> Response {
     if !is_text(context) {
-        return unknown();
+        return refused(404, "Unknown profile");
     }
     let mut text =
         "there are no goroutines; threads, their states, and their user and system time in 10 ms\n"

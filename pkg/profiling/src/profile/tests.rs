@@ -1,0 +1,66 @@
+#![allow(clippy::unwrap_used)]
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+
+use super::*;
+
+/// An address of this program, as a stack has it.
+#[inline(never)]
+fn somewhere() -> u64 {
+    somewhere as *const () as u64
+}
+
+fn decoded(bytes: &[u8]) -> Profile {
+    let mut message = Vec::new();
+    GzDecoder::new(bytes).read_to_end(&mut message).unwrap();
+    Profile::decode(message.as_slice()).unwrap()
+}
+
+#[test]
+fn equal_stacks_are_one_sample_and_weigh_what_they_weigh_together() {
+    let mut samples = Samples::of(Kind::Processor { frequency_hz: 100 });
+    for _ in 0..3 {
+        samples.add([somewhere(), 1].into_iter(), 1);
+    }
+    samples.add([1].into_iter(), 1);
+    let profile = decoded(&samples.encoded(Duration::from_secs(2)).unwrap());
+    let values: Vec<_> = profile.sample.iter().map(|sample| sample.value.clone()).collect();
+    assert_eq!(values, [vec![3, 30_000_000], vec![1, 10_000_000]]);
+    assert_eq!(profile.location.len(), 2);
+    assert_eq!(profile.duration_nanos, 2_000_000_000);
+}
+
+#[test]
+fn a_function_is_called_by_its_name_and_belongs_to_the_program() {
+    let mut samples = Samples::of(Kind::Heap { period_bytes: 1 });
+    samples.add([somewhere() + 1].into_iter(), 7);
+    let profile = decoded(&samples.encoded(Duration::ZERO).unwrap());
+    let location = profile.location.first().unwrap();
+    let function = &profile.function[location.line[0].function as usize - 1];
+    assert_eq!(profile.string_table[function.name as usize], "profiling::profile::tests::somewhere");
+    let mapping = &profile.mapping[location.mapping as usize - 1];
+    let program = std::env::current_exe().unwrap();
+    assert_eq!(profile.string_table[mapping.file as usize], program.to_string_lossy());
+    assert!((mapping.start..mapping.limit).contains(&location.address));
+}
+
+#[test]
+fn what_is_nowhere_has_an_address_alone() {
+    let mut samples = Samples::of(Kind::Heap { period_bytes: 1 });
+    samples.add([1].into_iter(), 1);
+    let profile = decoded(&samples.encoded(Duration::ZERO).unwrap());
+    assert_eq!(profile.location, [Location { id: 1, mapping: 0, address: 1, line: Vec::new() }]);
+}
+
+#[test]
+fn people_read_the_heaviest_stack_first() {
+    let mut samples = Samples::of(Kind::Heap { period_bytes: 1 });
+    samples.add([1].into_iter(), 1);
+    samples.add([2].into_iter(), 5);
+    let text = samples.text().unwrap();
+    assert_eq!(
+        text,
+        "heap profile: 2 stacks keep 6 bytes, estimated from samples\n\n5 bytes\n#\t0x2\t\n\n1 bytes\n#\t0x1\t\n"
+    );
+}

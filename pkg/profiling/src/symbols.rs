@@ -1,0 +1,74 @@
+//! What is at an address of this process: the names that the program's own file has for its functions. A stripped
+//! program has none; then the build's id in the profile says which debug information belongs to it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+
+use mappings::MAPPINGS;
+use object::read::{ReadCache, elf::ElfFile64};
+use object::{Endianness, Object, ObjectSymbol, SymbolKind};
+
+use crate::{Error, failed};
+
+/// A part of the process' address space that comes from a file.
+pub(crate) struct Region {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// What `start` is in the addresses of the file's symbols.
+    symbol_start: u64,
+    pub(crate) file_offset: u64,
+    pub(crate) file: String,
+    /// In hexadecimal; empty where the file has none.
+    pub(crate) build_id: String,
+}
+
+impl Region {
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
+/// What the process has mapped.
+pub(crate) fn regions() -> Vec<Region> {
+    let all = MAPPINGS.as_deref().unwrap_or_default().iter();
+    all.map(|mapping| Region {
+        start: mapping.memory_start as u64,
+        end: mapping.memory_end as u64,
+        symbol_start: mapping.memory_offset as u64,
+        file_offset: mapping.file_offset,
+        file: mapping.pathname.to_string_lossy().into_owned(),
+        build_id: mapping.build_id.as_ref().map(ToString::to_string).unwrap_or_default(),
+    })
+    .collect()
+}
+
+/// The functions of the program itself in which addresses are, by address. Only the names of those that are asked for are
+/// kept: a program has a hundred thousand.
+pub(crate) fn names(regions: &[Region], mut addresses: Vec<u64>) -> Result<BTreeMap<u64, String>, Error> {
+    let file = File::open("/proc/self/exe").map_err(failed)?;
+    let cache = ReadCache::new(BufReader::new(file));
+    let program = ElfFile64::<Endianness, _>::parse(&cache).map_err(failed)?;
+    let own = regions.first().map(|region| region.file.as_str()).unwrap_or_default();
+    addresses.sort_unstable();
+    let mut names = BTreeMap::new();
+    let functions = program.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+    for function in functions {
+        let first = function.address();
+        let mapped = regions.iter().filter(|region| region.file == own);
+        for region in mapped {
+            let Some(offset) = first.checked_sub(region.symbol_start) else { continue };
+            let start = region.start.saturating_add(offset);
+            if !region.contains(start) {
+                continue;
+            }
+            let end = start.saturating_add(function.size());
+            let from = addresses.partition_point(|address| *address < start);
+            for address in addresses.iter().skip(from).take_while(|address| **address < end) {
+                let name = function.name().unwrap_or_default();
+                names.entry(*address).or_insert_with(|| format!("{:#}", rustc_demangle::demangle(name)));
+            }
+        }
+    }
+    Ok(names)
+}
