@@ -21,6 +21,21 @@ pub(crate) enum Kind {
     Heap { period_bytes: i64 },
 }
 
+impl Kind {
+    /// Of a stack of the heap, what stands outside of the allocator: who wanted memory, not who got it. The allocator is
+    /// written in C, whose names have no paths, and has a wrapper.
+    fn relevant<'a>(self, stack: &'a [u64], names: &BTreeMap<u64, String>) -> &'a [u64] {
+        let is_allocator = |address: &u64| {
+            names.get(address).is_some_and(|name| !name.contains("::") || name.contains("tikv_jemallocator"))
+        };
+        let inner = match self {
+            Kind::Processor { .. } => 0,
+            Kind::Heap { .. } => stack.iter().take_while(|address| is_allocator(address)).count(),
+        };
+        stack.get(inner..).unwrap_or_default()
+    }
+}
+
 /// Stacks, innermost address first, each with its count.
 pub(crate) struct Samples {
     kind: Kind,
@@ -71,7 +86,7 @@ impl Samples {
         );
         for (stack, count) in self.sorted() {
             let _ = writeln!(text, "\n{count} bytes");
-            for address in stack {
+            for address in self.kind.relevant(stack, &names) {
                 let _ = writeln!(text, "#\t{address:#x}\t{}", names.get(address).map_or("", String::as_str));
             }
         }
@@ -128,6 +143,7 @@ impl<'a> Builder<'a> {
         }
         let (period, weights) = self.units(samples.kind);
         for (stack, count) in samples.sorted() {
+            let stack = samples.kind.relevant(stack, self.names);
             let location = stack.iter().map(|address| self.location(*address)).collect();
             let value = weights.iter().map(|weight| count.saturating_mul(*weight)).collect();
             self.message.sample.push(Sample { location, value });

@@ -84,7 +84,12 @@ pub fn encode(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
             out.push(b'\n');
         }
     }
-    Ok(out.into())
+    Ok(kept(out))
+}
+
+/// Bytes that will be kept for as long as the object is: without room to grow, which may be as large as they are.
+fn kept(bytes: Vec<u8>) -> Bytes {
+    bytes.into_boxed_slice().into()
 }
 
 /// A custom object as it is stored: without what only the version knows that it came in. Until then it is looked at with
@@ -114,7 +119,7 @@ pub(crate) fn storable<'o>(
 pub(crate) fn encode_cbor(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
     let mut out = Vec::with_capacity(1024);
     cbor::encode(row.message, object, &mut out).map_err(|e| e.to_string())?;
-    Ok(out.into())
+    Ok(kept(out))
 }
 
 /// Removes what is never stored.

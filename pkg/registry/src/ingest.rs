@@ -164,7 +164,9 @@ impl StoredForm {
     fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
         let object = codec::decode_stored(self.storage(), &value, &self.gates)?;
         index(self.storage().kind, &self.fields, &object, header);
-        codec::encode(self.storage(), &object)
+        let written = codec::encode(self.storage(), &object)?;
+        // The store has these bytes already, nearly always, and shares them.
+        Ok(if written == value { value } else { written })
     }
 }
 

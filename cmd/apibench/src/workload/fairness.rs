@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use tokio::task::JoinSet;
+use tokio::runtime::Builder;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::objects::pod_path;
@@ -41,10 +42,7 @@ impl Workload for Fairness {
     }
 
     async fn run(&self, context: &Context) -> Result<Measured> {
-        let quiet = setup::connect(&context.target, &context.settings).await?;
-        let quiet = Arc::new(quiet);
-        one(context, &quiet, 0).await?;
-        let idle = trickle(context, &quiet).await?;
+        let idle = quiet(context).await?;
         let meter = Meter::start(context.target.pid);
         let client = Arc::new(setup::connect(&context.target, &context.settings).await?);
         let mut storm = JoinSet::new();
@@ -52,7 +50,7 @@ impl Workload for Fairness {
             storm.spawn(greedy(context.clone(), Arc::clone(&client), lane));
         }
         sleep(RISE).await;
-        let stormy = trickle(context, &quiet).await;
+        let stormy = quiet(context).await;
         storm.shutdown().await;
         let mut measured = context.tally.measured(meter.stop());
         let stormy = stormy?;
@@ -64,6 +62,23 @@ impl Workload for Fairness {
         ]);
         Ok(measured)
     }
+}
+
+/// What the quiet client finds. It runs on a thread of its own: on one with the greedy ones it would wait until they have read
+/// what they asked for, and the server would be blamed for it.
+async fn quiet(context: &Context) -> Result<Latency> {
+    let context = context.clone();
+    let measured = spawn_blocking(move || {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|why| Error::Io { what: "a runtime".to_owned(), why })?;
+        runtime.block_on(async {
+            let client = setup::connect(&context.target, &context.settings).await?;
+            // What is made at the first request is not its subject.
+            one(&context, &client, 0).await?;
+            trickle(&context, &client).await
+        })
+    });
+    measured.await.unwrap_or_else(|error| Err(Error::Wrong(error.to_string())))
 }
 
 /// A service account of one of the two namespaces.

@@ -64,3 +64,16 @@ fn people_read_the_heaviest_stack_first() {
         "heap profile: 2 stacks keep 6 bytes, estimated from samples\n\n5 bytes\n#\t0x2\t\n\n1 bytes\n#\t0x1\t\n"
     );
 }
+
+#[test]
+fn the_allocator_is_not_who_wants_memory() {
+    let names = BTreeMap::from([
+        (1, "prof_backtrace_impl".to_owned()),
+        (2, "<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::alloc".to_owned()),
+        (3, "registry::list".to_owned()),
+        (4, "main".to_owned()),
+    ]);
+    let stack = [1, 2, 3, 4];
+    assert_eq!(Kind::Heap { period_bytes: 1 }.relevant(&stack, &names), [3, 4]);
+    assert_eq!(Kind::Processor { frequency_hz: 1 }.relevant(&stack, &names), stack);
+}

@@ -116,8 +116,10 @@ fn canonical_values_are_kept_as_they_are() {
         assert_eq!(element.header().label("k"), Some("v"), "{plural}");
         assert_eq!(element.header().labels().count(), 2, "{plural}");
     }
-    let value = complete("pods", json!({"metadata": {"name": "a"}}));
-    assert_eq!(element("pods", value.clone()).value().unwrap().as_ptr(), value.as_ptr(), "not a copy");
+    for plural in ["pods", "customresourcedefinitions"] {
+        let value = complete(plural, json!({"metadata": {"name": "a"}}));
+        assert_eq!(element(plural, value.clone()).value().unwrap().as_ptr(), value.as_ptr(), "not a copy");
+    }
 }
 
 #[test]
