@@ -6,7 +6,8 @@
 
 UPSTREAM is a checkout of the release that is followed. The crate is made from UPSTREAM's swagger.json,
 which leaves out what a server adds: which values an enumeration has. The crate makes its own of lists
-and of watch events, and it has no types for what stands in queries. All that is in the table:
+and of watch events, and it has no types for what stands in queries, nor for what this release serves only
+while it behaves like an earlier one. All that is in the table:
 
 - "types": definitions by name, each with the texts of its members; its own text is under "".
 - "enums": a text that follows those of the members that are listed with it.
@@ -22,6 +23,8 @@ OPTIONS = (
     + [CORE + "Pod" + name + "Options" for name in ("Attach", "Exec", "Log", "PortForward", "Proxy")]
     + [CORE + name + "ProxyOptions" for name in ("Node", "Service")]
 )
+# What this release does not serve by itself, and releases did that it can behave like.
+REMOVED = ["io.k8s.api.admissionregistration.v1beta1.ValidatingAdmissionPolicy" + end for end in ("List", "BindingList")]
 # Every type has the same words for these; they are known already.
 TYPE_META = ("apiVersion", "kind")
 
@@ -37,13 +40,27 @@ def is_list(definition):
     return "items" in members and members.get("metadata", {}).get("$ref", "").endswith(".ListMeta")
 
 
+def reached(names, definitions):
+    """Definitions, and those that they refer to."""
+    found = set()
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            members = definitions[name].get("properties", {}).values()
+            parts = [part for member in members for part in (member, member.get("items", {}), *member.get("allOf", []))]
+            names += [part["$ref"].rsplit("/", 1)[-1] for part in parts if "$ref" in part]
+    return found
+
+
 def main():
     served = json.load(sys.stdin)["definitions"]
     with open(sys.argv[1], encoding="utf-8") as published:
         published = json.load(published)["definitions"]
     types, enums = {}, {}
     lists = [name for name in published if is_list(published[name])]
-    for name in sorted(lists + [META + "WatchEvent"] + OPTIONS):
+    removed = reached(list(REMOVED), served) - set(published)
+    for name in sorted(lists + [META + "WatchEvent"] + OPTIONS + list(removed)):
         types[name] = {member: text for member, text in texts(served[name]).items() if member not in TYPE_META}
     for name in sorted(set(published) - set(types)):
         said = texts(published[name])

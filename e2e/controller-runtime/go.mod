@@ -9,6 +9,7 @@ require (
 	k8s.io/apimachinery v0.36.6
 	k8s.io/client-go v0.36.6
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
+	mainstay.dev/testserver v0.0.0
 	sigs.k8s.io/controller-runtime v0.24.1
 )
 
@@ -59,3 +60,5 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+replace mainstay.dev/testserver => ../../clients/go

@@ -1,5 +1,6 @@
 // Package controllerruntime holds a test of a Kubernetes API server with controller-runtime: a manager that
-// defaults, validates, converts and reconciles a kind of its own. KUBECONFIG says which server.
+// defaults, validates, converts and reconciles a kind of its own. KUBECONFIG says which server, or
+// MAINSTAY_TESTSERVER where each test has a fork of its own.
 package controllerruntime
 
 import (
@@ -14,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/go-logr/logr"
+	testserver "mainstay.dev/testserver"
 )
 
 // limit bounds everything that has to happen.
@@ -26,13 +28,27 @@ func TestMain(m *testing.M) {
 
 func config(t *testing.T) *rest.Config {
 	t.Helper()
+	if os.Getenv(testserver.AddressVariable) != "" {
+		return fork(t)
+	}
 	path := os.Getenv("KUBECONFIG")
 	if path == "" {
-		t.Fatal("KUBECONFIG must name the server to test")
+		t.Fatal("KUBECONFIG or " + testserver.AddressVariable + " must name the server to test")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	must(t, err)
 	config.QPS = -1
+	return config
+}
+
+// fork is a control plane that goes with the test.
+func fork(t *testing.T) *rest.Config {
+	t.Helper()
+	fork, err := testserver.NewFork("")
+	must(t, err)
+	t.Cleanup(func() { must(t, fork.Close()) })
+	config, err := fork.Config()
+	must(t, err)
 	return config
 }
 

@@ -13,6 +13,7 @@ pub mod log;
 pub mod process;
 pub mod proxy;
 pub mod server;
+pub mod testserver;
 pub mod tools;
 
 pub use balancer::Balancer;

@@ -1,12 +1,14 @@
-//! controller-runtime against a real server, on each of the stores: the Go module in `e2e/controller-runtime` is built
+//! controller-runtime against a real server, on each of the stores and in a fork of a test server: the Go module in `e2e/controller-runtime` is built
 //! once, then its manager defaults, validates, converts and reconciles a kind of its own there.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use e2e::testserver::TestServer;
 use e2e::{Server, process, tools};
 
 /// The first build fetches and compiles all of controller-runtime.
@@ -20,8 +22,19 @@ fn controller_runtime_finds_what_it_expects(server: &Server) {
     server.allow_log("spec.size \\\"large\\\" is no size");
     // A manager that ends takes its hooks with it, also while the last status of a widget is on its way.
     server.allow_log("failed: Post \\\"https://127.0.0.1:");
+    run("KUBECONFIG", server.kubeconfig().as_os_str());
+}
+
+#[test]
+fn controller_runtime_finds_it_in_a_fork() {
+    let server = TestServer::start(&[]);
+    run("MAINSTAY_TESTSERVER", server.address.as_ref());
+}
+
+/// Runs the tests; a variable says where.
+fn run(variable: &str, place: &OsStr) {
     let mut command = Command::new(tests());
-    command.env("KUBECONFIG", server.kubeconfig()).args(["-test.v", "-test.timeout=90s"]);
+    command.env(variable, place).args(["-test.v", "-test.timeout=90s"]);
     let done = process::run(&mut command, "", RUN_LIMIT);
     assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
     assert!(done.stdout.contains("\n--- PASS"), "{}", done.stdout);

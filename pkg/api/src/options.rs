@@ -55,10 +55,12 @@ pub struct ListOptions {
     pub continue_token: String,
     /// Begin a watch with the current state.
     pub send_initial_events: Option<bool>,
+    /// Which shards objects must be in. Not parsed here: it has no meaning while its gate is closed.
+    pub shard_selector: String,
 }
 
 impl ListOptions {
-    /// Decodes a query. `shardSelector` belongs to a gate that is off and is ignored, as upstream does.
+    /// Decodes a query.
     ///
     /// # Errors
     /// What does not parse; upstream answers 400 with the text. Numbers are looked at before
@@ -77,6 +79,7 @@ impl ListOptions {
             limit,
             continue_token: query.text("continue"),
             send_initial_events: query.flag("sendInitialEvents"),
+            shard_selector: query.text("shardSelector"),
         })
     }
 

@@ -28,7 +28,7 @@ mod value;
 mod volume_source;
 mod x509;
 
-pub use ip::{canonical_ip, is_valid_ip, is_valid_legacy_ip};
+pub use ip::{Spelling, canonical_ip, is_valid_ip, is_valid_legacy_ip};
 pub use name_rule::{NameRule, name_rule, requires_qualified_finalizers};
 pub use object_meta::{
     FIELD_MANAGER_BYTES_MAX, TOTAL_ANNOTATIONS_BYTES_MAX, validate_annotations, validate_field_manager,

@@ -25,6 +25,7 @@ pub mod request_info;
 pub mod request_notes;
 pub mod resource_version;
 pub mod selectors;
+pub mod sharding;
 pub mod status;
 pub mod strconv;
 pub mod time;

@@ -34,7 +34,7 @@ pub use extent::Extent;
 pub use list::{Items, ItemsIter, ListQuery, Page};
 pub use memo::{Budget, Memo, Representation, Reserved};
 pub use options::Options;
-pub use predicate::{Field, FieldTerm, Predicate};
+pub use predicate::{Field, FieldTerm, Predicate, ShardTerm};
 pub use resource::{Resource, ResourceConfig, Scope};
 pub use seed::Seed;
 pub use watch::{Event, EventType, Lag, Progress, Watch, WatchQuery, WatchStart};

@@ -2,6 +2,7 @@
 //! (upstream's `SelectionPredicate`).
 
 use apimachinery::labels;
+use apimachinery::sharding::Shards;
 
 use crate::Element;
 
@@ -16,6 +17,16 @@ pub enum Field {
     Header(usize),
 }
 
+impl Field {
+    fn of(self, element: &Element) -> &str {
+        match self {
+            Field::Name => element.name(),
+            Field::Namespace => element.namespace(),
+            Field::Header(at) => element.header().field(at),
+        }
+    }
+}
+
 /// One requirement on a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldTerm {
@@ -27,33 +38,45 @@ pub struct FieldTerm {
     pub value: String,
 }
 
-/// Labels and fields that an element must have. The default wants everything.
+/// The shards that elements must be in.
+#[derive(Debug, Clone)]
+pub struct ShardTerm {
+    /// What decides about an element's shard; without a field it is empty for all of them.
+    pub field: Option<Field>,
+    /// Which shards.
+    pub shards: Shards,
+}
+
+/// Labels and fields that an element must have, and its shard. The default wants everything.
 #[derive(Debug, Clone, Default)]
 pub struct Predicate {
     /// Requirements on labels.
     pub labels: labels::Selector,
     /// Requirements on fields; all must hold.
-    pub fields: Vec<FieldTerm>,
+    pub fields: Box<[FieldTerm]>,
+    /// Requirement on the shard. Few have one, and a watch keeps its predicate.
+    pub shard: Option<Box<ShardTerm>>,
 }
 
 impl Predicate {
     /// Whether everything is wanted.
     pub fn is_everything(&self) -> bool {
+        self.has_no_selectors() && self.shard.is_none()
+    }
+
+    /// Whether all labels and fields are wanted. Pages of such a list say what remains, in whichever shards.
+    pub fn has_no_selectors(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
     /// Whether an element is wanted. One that cannot be read never is; whoever must fail because of
     /// it looks at [`Element::value`].
     pub fn matches(&self, element: &Element) -> bool {
-        let field = |term: &FieldTerm| {
-            let value = match term.field {
-                Field::Name => element.name(),
-                Field::Namespace => element.namespace(),
-                Field::Header(at) => element.header().field(at),
-            };
-            (value == term.value) == term.equal
-        };
+        let field = |term: &FieldTerm| (term.field.of(element) == term.value) == term.equal;
+        let in_shard =
+            |term: &ShardTerm| term.shards.contain(term.field.map_or("", |field| field.of(element)));
         element.value().is_ok()
+            && self.shard.as_deref().is_none_or(in_shard)
             && self.fields.iter().all(field)
             && (self.labels.is_empty() || self.labels.matches(|key| element.header().label(key)))
     }
@@ -70,6 +93,7 @@ impl Predicate {
 mod tests {
     use std::sync::Arc;
 
+    use apimachinery::sharding::{ShardKey, ShardRange, hash};
     use bytes::Bytes;
     use storage::KeyValue;
 
@@ -103,6 +127,7 @@ mod tests {
         Predicate {
             labels: labels::Selector::parse(selector).unwrap(),
             fields: fields.iter().map(term).collect(),
+            shard: None,
         }
     }
 
@@ -118,6 +143,23 @@ mod tests {
         check(&[(Field::Header(0), true, "node-2")], "app=web", false);
         check(&[(Field::Header(9), true, "")], "app!=web", false);
         check(&[(Field::Header(9), true, "")], "!other", true);
+    }
+
+    #[test]
+    fn an_element_is_wanted_in_the_shard_of_its_field() {
+        let check = |field: Option<Field>, value: &str| {
+            let start = u128::from(hash(value));
+            let shards = Shards::new(ShardKey::Uid, vec![ShardRange { start, end: start + 1 }]);
+            let shard = Some(Box::new(ShardTerm { field, shards }));
+            let predicate = Predicate { shard, ..Predicate::default() };
+            assert!(!predicate.is_everything() && predicate.has_no_selectors());
+            predicate.matches(&pod(b"x"))
+        };
+        assert!(check(Some(Field::Namespace), "ns"));
+        assert!(check(Some(Field::Header(0)), "node-1"));
+        assert!(check(None, ""));
+        assert!(!check(Some(Field::Header(0)), "node-2"));
+        assert!(!check(None, "ns"));
     }
 
     #[test]

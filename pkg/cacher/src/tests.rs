@@ -315,5 +315,5 @@ fn any() -> Predicate {
 /// Wants values whose first word is `yes`.
 fn yes() -> Predicate {
     let term = FieldTerm { field: Field::Header(0), equal: true, value: "yes".to_owned() };
-    Predicate { fields: vec![term], ..Predicate::default() }
+    Predicate { fields: [term].into(), ..Predicate::default() }
 }

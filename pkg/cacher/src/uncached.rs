@@ -100,8 +100,8 @@ async fn list_range(
     let mut limit = query.limit;
     let mut start = query.start.clone();
     loop {
-        // Only a page of everything says what remains.
-        let uncounted = query.limit == 0 || !query.predicate.is_everything();
+        // Only a page that selects nothing says what remains.
+        let uncounted = query.limit == 0 || !query.predicate.has_no_selectors();
         let options = ListOptions { start: start.clone(), limit, revision, uncounted };
         let listing = store.list(&query.scope.prefix, options).await?;
         fresh_enough(query.freshness, &listing)?;
@@ -119,7 +119,7 @@ async fn list_range(
             metrics.storage_lists.increment();
             metrics.storage_returned.add(items.len());
             let counted = next.is_some() && !uncounted;
-            let remaining = counted.then(|| count.saturating_sub(read as u64));
+            let remaining = counted.then(|| count.saturating_sub(query.limit as u64));
             return Ok(Page { items: Items::listed(items), revision, next, remaining });
         }
         start = next;

@@ -59,6 +59,17 @@ impl Listing {
             }
         }
     }
+
+    /// `ListMeta` of a page. Lists of whole built-in objects alone say what shards they are of.
+    fn meta(&self, page: &ListPage) -> Object {
+        let mut meta = list_meta(page);
+        let tells = self.shape == Shape::Whole && !self.endpoint.row().message.open;
+        if tells && !page.shard_selector.is_empty() {
+            let selector = Value::from(page.shard_selector.clone());
+            meta.insert("shardInfo", Value::Object(Object::from_iter([("selector", selector)])));
+        }
+        meta
+    }
 }
 
 /// So many objects are looked at in one go, if they are not wanted: less than a millisecond of work.
@@ -108,7 +119,7 @@ pub(crate) struct Json {
 impl Json {
     /// The list of a page.
     pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
-        Json { listing, meta: list_meta(page), items: page.items.iter(), begun: false }
+        Json { meta: listing.meta(page), listing, items: page.items.iter(), begun: false }
     }
 
     fn end(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
@@ -182,7 +193,7 @@ impl Cbor {
             count += 1;
             ControlFlow::Continue(())
         });
-        Cbor { listing, meta: list_meta(page), count, items: page.items.iter() }
+        Cbor { meta: listing.meta(page), listing, count, items: page.items.iter() }
     }
 }
 
@@ -309,7 +320,7 @@ impl Source for Protobuf {
         let (mut type_meta, mut meta) = (Vec::new(), Vec::new());
         proto::put_bytes(1, api_version.as_bytes(), &mut type_meta);
         proto::put_bytes(2, kind.as_bytes(), &mut type_meta);
-        proto::encode(&LIST_META, &list_meta(&self.page), &mut meta).map_err(failed)?;
+        proto::encode(&LIST_META, &self.listing.meta(&self.page), &mut meta).map_err(failed)?;
         out.extend_from_slice(&proto::PREFIX);
         proto::put_bytes(1, &type_meta, out);
         out.push(0x12);

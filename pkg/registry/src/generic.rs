@@ -16,6 +16,7 @@ mod filter;
 mod list;
 mod older;
 mod read;
+mod shards;
 mod trace;
 mod update;
 mod watch;
@@ -273,7 +274,7 @@ impl Registry {
         versions: &[Handle],
         outside: Option<Arc<dyn Convert>>,
     ) -> (Arc<str>, Arc<StoredResource>) {
-        let fields = Fields::of_rows(versions.iter().map(Handle::row));
+        let fields = Fields::of_rows(versions.iter().map(Handle::row)).gated(&self.settings.gates);
         let Resource { watch_cache, .. } = *stored.row();
         let prefix: Arc<str> = stored.row().stored_form().prefix.into();
         let converter = outside.map(|outside| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use api::defaults::Defaults;
 use api::resources::{self, Encoding, Handle, Resource, Storage as StorageRow};
-use apimachinery::features::Gates;
+use apimachinery::features::{Gate, Gates};
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
 use jsontree::Value;
@@ -23,7 +23,7 @@ use crate::{codec, meta};
 /// says whether reads of a resource go through the watch cache; `gates` have a say in what is filled in.
 pub fn resources(prefix: &str, gates: Gates, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
     let config = |(row, storage): (&'static Resource<'static>, &'static StorageRow<'static>)| {
-        resource(prefix, row.into(), Fields::of(storage.prefix), gates, cached(row))
+        resource(prefix, row.into(), Fields::of(storage.prefix).gated(&gates), gates, cached(row))
     };
     stored_rows().map(config).collect()
 }
@@ -64,9 +64,13 @@ pub(crate) fn stored_rows() -> impl Iterator<Item = (&'static Resource<'static>,
 }
 
 /// The paths that objects under one storage prefix can be selected by, besides name and namespace. The
-/// position of a path is that of its value in an element's header.
+/// position of a path is that of its value in an element's header. Where clients may ask for shards, the uid
+/// stands behind them all.
 #[derive(Debug, Clone)]
-pub(crate) struct Fields(Arc<[Box<str>]>);
+pub(crate) struct Fields {
+    paths: Arc<[Box<str>]>,
+    sharded: bool,
+}
 
 impl Fields {
     /// The paths of all built-in rows that share a storage prefix.
@@ -82,14 +86,32 @@ impl Fields {
             paths.filter(|path| !path.is_empty() && !path.starts_with("metadata.")).collect();
         paths.sort_unstable();
         paths.dedup();
-        Fields(paths.into_iter().map(Box::from).collect())
+        Fields { paths: paths.into_iter().map(Box::from).collect(), sharded: false }
+    }
+
+    /// The same, with what shards are decided by if the gates let clients ask for them.
+    pub(crate) fn gated(self, gates: &Gates) -> Self {
+        Fields { sharded: gates.enabled(Gate::ShardedListAndWatch), ..self }
+    }
+
+    /// All that goes into headers, in order.
+    fn filed(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(|path| &**path).chain(self.sharded.then_some(UID))
+    }
+
+    /// Where the uid is, if it is anywhere.
+    pub(crate) fn uid_position(&self) -> usize {
+        self.paths.len()
     }
 
     /// Where the value of a path is.
     pub(crate) fn position(&self, path: &str) -> Option<usize> {
-        self.0.binary_search_by(|known| (**known).cmp(path)).ok()
+        self.paths.binary_search_by(|known| (**known).cmp(path)).ok()
     }
 }
+
+/// What decides about the shard of an object.
+const UID: &str = "metadata.uid";
 
 /// Where a selectable field is in a stored object; the first place that is not empty counts. Rows name
 /// paths of upstream's internal objects; where storage spells them differently, the difference is here
@@ -140,7 +162,7 @@ impl StoredForm {
         for (key, label) in Header::parse(raw).map_err(|e| e.to_string())?.labels() {
             header.push_label(key, label);
         }
-        for path in &*self.fields.0 {
+        for path in self.fields.filed() {
             push(storage.kind, path, header, |place| {
                 scalar_text(proto::field_at(raw, storage.message, place))
             });
@@ -176,7 +198,7 @@ pub(crate) fn index(kind: &str, fields: &Fields, object: &Object, header: &mut H
     for (key, label) in labels.into_iter().flatten() {
         header.push_label(key, label.as_str().unwrap_or(""));
     }
-    for path in &*fields.0 {
+    for path in fields.filed() {
         push(kind, path, header, |place| tree_text(object, place));
     }
 }

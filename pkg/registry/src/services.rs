@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use api::options::Preconditions;
 use api::tree;
+use api::validation::Spelling;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
@@ -66,6 +67,7 @@ pub struct Services {
     services: Client,
     endpoints: Client,
     families: Families,
+    spelling: Spelling,
     figures: Arc<Figures>,
 }
 
@@ -89,10 +91,11 @@ impl Services {
         let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&figures))?;
         let range = PortRange::new(&node_ports);
         let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&figures));
+        let spelling = Spelling::of(registry.gates());
         let client = |plural| Client::find(&registry, "", plural);
         let (services, endpoints) = (client("services")?, client("endpoints")?);
         let pools = Arc::new(Pools { addresses, ports });
-        Ok((Services { pools, services, endpoints, families, figures }, following))
+        Ok((Services { pools, services, endpoints, families, spelling, figures }, following))
     }
 
     /// Appends what is counted of the pools to a page of metrics.
@@ -124,7 +127,7 @@ impl Allocator for Services {
         dry_run: bool,
     ) -> Result<Option<Box<dyn Claim>>> {
         fields::complete(new, old);
-        let filled_in = families::fill_in(new, old, self.families);
+        let filled_in = families::fill_in(new, old, self.families, self.spelling);
         filled_in.map_err(|errors| invalid(meta::text(new, "name"), &errors))?;
         let mut claim = self.pools.take_addresses(new, old, dry_run).await?;
         match self.pools.take_ports(new, old, dry_run).await {

@@ -22,7 +22,7 @@ fn an_empty_query_has_zero_options() {
 fn list_options_are_read_by_name() {
     let options = list(
         "watch=1&allowWatchBookmarks=true&resourceVersion=5&resourceVersionMatch=Exact&timeoutSeconds=7\
-         &limit=-1&continue=tok&sendInitialEvents=false&labelSelector=b,a&fieldSelector=x=1&unknown=2",
+         &limit=-1&continue=tok&sendInitialEvents=false&shardSelector=shard&labelSelector=b,a&fieldSelector=x=1&unknown=2",
     );
     assert_eq!(
         options,
@@ -37,6 +37,7 @@ fn list_options_are_read_by_name() {
             limit: -1,
             continue_token: "tok".to_owned(),
             send_initial_events: Some(false),
+            shard_selector: "shard".to_owned(),
         })
     );
 }

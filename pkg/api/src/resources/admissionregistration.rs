@@ -21,6 +21,10 @@ use schema::builtin::{
     IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDING,
     IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDINGLIST,
     IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICY,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICYBINDING,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICYBINDINGLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICYLIST,
 };
 
 use super::{
@@ -67,6 +71,9 @@ const V1BETA1: Resource = Resource {
         .replaced_by("admissionregistration.k8s.io/v1 MutatingAdmissionPolicy"),
     ..RESOURCE
 };
+
+/// What its validating policies have in common, which a server still has that behaves like 1.33.
+const V1BETA1_VALIDATING: Resource = Resource { lifecycle: since(28).deprecated(31).removed(34), ..V1BETA1 };
 
 /// Sorted by version, plural and subresource.
 pub(super) static ROWS: &[Resource] = &[
@@ -288,5 +295,56 @@ pub(super) static ROWS: &[Resource] = &[
             .removed(40)
             .replaced_by("admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding"),
         ..V1BETA1
+    },
+    Resource {
+        plural: "validatingadmissionpolicies",
+        builtin: Some(Builtin::ValidatingAdmissionPolicy),
+        kind: "ValidatingAdmissionPolicy",
+        singular: "validatingadmissionpolicy",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICY,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICYLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingAdmissionPolicy",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICY,
+            "validatingadmissionpolicies",
+        ),
+        storage_version_hash: "6OxvlMmQ6is=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::VALIDATING_ADMISSION_POLICY,
+        ..V1BETA1_VALIDATING
+    },
+    Resource {
+        plural: "validatingadmissionpolicies",
+        builtin: Some(Builtin::ValidatingAdmissionPolicy),
+        subresource: "status",
+        kind: "ValidatingAdmissionPolicy",
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICY,
+        allow_unconditional_update: false,
+        reset_fields: METADATA_AND_SPEC,
+        ..subresource_of(V1BETA1_VALIDATING)
+    },
+    Resource {
+        plural: "validatingadmissionpolicybindings",
+        builtin: Some(Builtin::ValidatingAdmissionPolicyBinding),
+        kind: "ValidatingAdmissionPolicyBinding",
+        singular: "validatingadmissionpolicybinding",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICYBINDING,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICYBINDINGLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingAdmissionPolicyBinding",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYBINDING,
+            "validatingadmissionpolicybindings",
+        ),
+        storage_version_hash: "v9715VZqakg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
+        ..V1BETA1_VALIDATING
     },
 ];

@@ -93,7 +93,7 @@ fn v1_36_serves_68_resources_and_45_subresources() {
         all().filter(|r| r.subresource.is_empty() == main && r.off_by_default == off).count()
     };
     assert_eq!((count(true, false), count(false, false)), (68, 45));
-    assert_eq!(all().count(), 150);
+    assert_eq!(all().count(), 153);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Address ranges (`10.0.0.0/8`, `2001:db8::/64`) and addresses in fields that took sloppy spellings once.
 
-use super::ip::{canonical_ip, is_valid_legacy_ip};
+use super::ip::{Spelling, canonical_ip, is_valid_legacy_ip};
 use super::value::invalid_each;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
@@ -72,10 +72,17 @@ pub(super) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorL
     }
 }
 
-/// Validates a range in a field that predates [`cidr`] and takes any spelling that means one range only
-/// (`IsValidCIDRForLegacyField` with `StrictIPCIDRValidation`). What is in `old` is good enough.
-pub(super) fn legacy_cidr(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut ErrorList) {
-    if !old.contains(text) {
+/// Validates a range in a field that predates [`cidr`] (`IsValidCIDRForLegacyField`). What is in `old` is good
+/// enough.
+pub(super) fn legacy_cidr(
+    path: &Path<'_>,
+    text: &str,
+    old: &BTreeSet<&str>,
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) {
+    let loosely = spelling == Spelling::Loose && Cidr::parse(text).is_some();
+    if !loosely && !old.contains(text) {
         errors.extend(strict(text).map(|detail| Error::invalid(path, text, detail)));
     }
 }
@@ -95,9 +102,15 @@ pub(super) fn cidr(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
 }
 
 /// Validates an address in a field that predates strict rules. What is in `old` is good enough.
-pub(super) fn legacy_ip(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut ErrorList) {
+pub(super) fn legacy_ip(
+    path: &Path<'_>,
+    text: &str,
+    old: &BTreeSet<&str>,
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) {
     if !old.contains(text) {
-        invalid_each(path, text, is_valid_legacy_ip(text), errors);
+        invalid_each(path, text, is_valid_legacy_ip(text, spelling), errors);
     }
 }
 
@@ -127,7 +140,7 @@ mod tests {
         let mut errors = ErrorList::new();
         match canonical {
             true => cidr(&Path::root("c"), text, &mut errors),
-            false => legacy_cidr(&Path::root("c"), text, &BTreeSet::from(["old"]), &mut errors),
+            false => legacy(text, Spelling::Strict, &mut errors),
         }
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected, "{text}");
     }
@@ -148,6 +161,25 @@ mod tests {
         check("10.0.0.0/08", false, &["must not have leading 0s in IP or prefix length"]);
         check("::ffff:10.0.0.0/104", false, &["must not have an IPv4-mapped IPv6 address"]);
         check("10.0.0.1/8", false, &["must not have bits set beyond the prefix length"]);
+    }
+
+    fn legacy(text: &str, spelling: Spelling, errors: &mut ErrorList) {
+        legacy_cidr(&Path::root("c"), text, &BTreeSet::from(["old"]), spelling, errors);
+    }
+
+    #[test]
+    fn a_loose_range_need_only_be_one() {
+        let check = |text: &str, expected: usize| {
+            let mut errors = ErrorList::new();
+            legacy(text, Spelling::Loose, &mut errors);
+            assert_eq!(errors.len(), expected, "{text}");
+        };
+        for text in ["10.0.0.0/8", "010.0.0.0/8", "10.0.0.0/08", "::ffff:10.0.0.0/104", "10.0.0.1/8", "old"] {
+            check(text, 0);
+        }
+        for text in ["", "10.0.0.0", "10.0.0.0/33", "x/8"] {
+            check(text, 1);
+        }
     }
 
     #[test]

@@ -1,9 +1,26 @@
 //! IP addresses as names: upstream's strict rule (`IsValidIP`), under which an address has one
 //! spelling only.
 
+use apimachinery::features::{Gate, Gates};
 use std::net::IpAddr;
 
 const NOT_AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+
+/// How addresses and ranges may be spelt in fields that predate [`is_valid_ip`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// In any way that means one thing only.
+    Strict,
+    /// With leading zeros, with an IPv4 address in an IPv6 one, and ranges with bits behind the prefix too.
+    Loose,
+}
+
+impl Spelling {
+    /// What the gates say.
+    pub fn of(gates: &Gates) -> Self {
+        if gates.enabled(Gate::StrictIPCIDRValidation) { Spelling::Strict } else { Spelling::Loose }
+    }
+}
 
 /// Checks that a text is an IP address in its canonical form (RFC 5952), without leading zeros, zone
 /// or embedded IPv4 address. Returns what is wrong.
@@ -23,10 +40,11 @@ pub fn is_valid_ip(text: &str) -> Vec<String> {
     }
 }
 
-/// Checks an address in a field that predates [`is_valid_ip`] and takes any spelling that means one
-/// address only (`IsValidIPForLegacyField` with `StrictIPCIDRValidation`). Returns what is wrong.
-pub fn is_valid_legacy_ip(text: &str) -> Vec<String> {
+/// Checks an address in a field that predates [`is_valid_ip`] (`IsValidIPForLegacyField`). Returns what is
+/// wrong.
+pub fn is_valid_legacy_ip(text: &str, spelling: Spelling) -> Vec<String> {
     match text.parse::<IpAddr>() {
+        _ if spelling == Spelling::Loose && canonical_ip(text).is_some() => Vec::new(),
         Ok(IpAddr::V4(_)) => Vec::new(),
         Ok(IpAddr::V6(ip)) if ip.to_ipv4_mapped().is_none() => Vec::new(),
         _ => is_valid_ip(text),
@@ -78,11 +96,17 @@ mod tests {
     #[test]
     fn old_fields_take_other_spellings_of_one_address() {
         for text in ["2001:DB8::1", "2001:0db8::1", "10.0.0.1"] {
-            assert_eq!(is_valid_legacy_ip(text), Vec::<String>::new(), "{text}");
+            assert_eq!(is_valid_legacy_ip(text, Spelling::Strict), Vec::<String>::new(), "{text}");
         }
-        assert_eq!(is_valid_legacy_ip("010.0.0.1"), ["must not have leading 0s"]);
-        assert_eq!(is_valid_legacy_ip("::ffff:1.2.3.4"), ["must not be an IPv4-mapped IPv6 address"]);
-        assert_eq!(is_valid_legacy_ip("x"), [NOT_AN_IP]);
+        let check = |text, expected: &[&str]| {
+            assert_eq!(is_valid_legacy_ip(text, Spelling::Strict), expected, "{text}");
+            assert_eq!(is_valid_legacy_ip(text, Spelling::Loose), Vec::<String>::new(), "{text}");
+        };
+        check("010.0.0.1", &["must not have leading 0s"]);
+        check("::ffff:1.2.3.4", &["must not be an IPv4-mapped IPv6 address"]);
+        for spelling in [Spelling::Strict, Spelling::Loose] {
+            assert_eq!(is_valid_legacy_ip("x", spelling), [NOT_AN_IP]);
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ use apimachinery::time::UnixTime;
 use schema::object::{Object, get_str};
 
 use super::{
-    NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified,
+    NameRule, Spelling, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified,
     validate_object_meta, validate_object_meta_update,
 };
 use crate::resources::Resource;
@@ -84,6 +84,13 @@ pub struct Given {
     pub now: UnixTime,
 }
 
+impl Given {
+    /// How addresses may be spelt in fields that took sloppy spellings once.
+    fn spelling(&self) -> Spelling {
+        Spelling::of(&self.settings.gates)
+    }
+}
+
 /// What upstream's rules read from the server's flags. Strategies read it too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
@@ -104,9 +111,12 @@ struct GivenRules {
 /// The rules of a resource that need more than the objects; `None` for most.
 fn given_rules(group: &str, plural: &str) -> Option<GivenRules> {
     match (group, plural) {
+        ("", "endpoints") => Some(endpoints::RULES),
+        ("", "nodes") => Some(node::RULES),
         ("", "pods") => Some(pod::RULES),
         ("", "podtemplates") => Some(pod_template::RULES),
         ("", "replicationcontrollers") => Some(replica_set::CONTROLLERS),
+        ("", "services") => Some(service::RULES),
         ("admissionregistration.k8s.io", "mutatingadmissionpolicies") => Some(admission::MUTATING_POLICIES),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
             Some(admission::MUTATING_WEBHOOKS)
@@ -126,6 +136,9 @@ fn given_rules(group: &str, plural: &str) -> Option<GivenRules> {
         ("batch", "cronjobs") => Some(cron_job::RULES),
         ("batch", "jobs") => Some(job::RULES),
         ("certificates.k8s.io", "podcertificaterequests") => Some(pod_certificate::RULES),
+        ("discovery.k8s.io", "endpointslices") => Some(endpoint_slice::RULES),
+        ("networking.k8s.io", "ingresses") => Some(networking::ingress::RULES),
+        ("networking.k8s.io", "networkpolicies") => Some(networking::network_policy::RULES),
         ("resource.k8s.io", "deviceclasses") => Some(device::CLASSES),
         ("resource.k8s.io", "resourceclaims") => Some(device::CLAIMS),
         ("resource.k8s.io", "resourceclaimtemplates") => Some(device::TEMPLATES),
@@ -156,16 +169,13 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
         ("certificates.k8s.io", "clustertrustbundles") => Some(trust_bundle::RULES),
         ("coordination.k8s.io", "leasecandidates") => Some(coordination::LEASE_CANDIDATES),
         ("coordination.k8s.io", "leases") => Some(coordination::LEASES),
-        ("discovery.k8s.io", "endpointslices") => Some(endpoint_slice::RULES),
         ("events.k8s.io", "events") => Some(event::EVENTS),
         ("flowcontrol.apiserver.k8s.io", "flowschemas") => Some(flow_control::flow_schema::RULES),
         ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => {
             Some(flow_control::priority_level::RULES)
         }
         ("networking.k8s.io", "ingressclasses") => Some(networking::ingress_class::RULES),
-        ("networking.k8s.io", "ingresses") => Some(networking::ingress::RULES),
         ("networking.k8s.io", "ipaddresses") => Some(networking::service_range::IP_ADDRESSES),
-        ("networking.k8s.io", "networkpolicies") => Some(networking::network_policy::RULES),
         ("networking.k8s.io", "servicecidrs") => Some(networking::service_range::SERVICE_CIDRS),
         ("node.k8s.io", "runtimeclasses") => Some(runtime_class::RULES),
         ("policy", "poddisruptionbudgets") => Some(disruption_budget::RULES),
@@ -192,17 +202,14 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
 fn core_rules(plural: &str) -> Option<Rules> {
     match plural {
         "configmaps" => Some(config::CONFIG_MAPS),
-        "endpoints" => Some(endpoints::RULES),
         "events" => Some(event::CORE),
         "limitranges" => Some(limit_range::RULES),
         "namespaces" => Some(namespace::RULES),
-        "nodes" => Some(node::RULES),
         "persistentvolumeclaims" => Some(persistent_volume_claim::RULES),
         "persistentvolumes" => Some(persistent_volume::RULES),
         "resourcequotas" => Some(quota::RULES),
         "secrets" => Some(config::SECRETS),
         "serviceaccounts" => Some(config::SERVICE_ACCOUNTS),
-        "services" => Some(service::RULES),
         _ => None,
     }
 }

@@ -191,7 +191,8 @@ impl Snapshot {
     fn page(&self, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
         let start = query.start.as_deref();
         let mut walk = self.walk(&query.scope, start, &query.predicate);
-        let mut items = Vec::with_capacity(walk.remaining().min(query.limit));
+        let all = walk.remaining();
+        let mut items = Vec::with_capacity(all.min(query.limit));
         while items.len() < query.limit
             && let Some(element) = walk.next()
         {
@@ -199,11 +200,12 @@ impl Snapshot {
                 items.push(Arc::clone(element));
             }
         }
-        let more = walk.remaining();
-        let last = items.last().filter(|_| more > 0).map(|element| element.key());
+        let more = walk.remaining() > 0;
+        let last = items.last().filter(|_| more).map(|element| element.key());
         self.all_readable(&query.scope, start, last)?;
         let next = last.map(|key| format!("{key}\0"));
-        let remaining = next.is_some().then_some(more as u64).filter(|_| query.predicate.is_everything());
+        let counted = next.is_some() && query.predicate.has_no_selectors();
+        let remaining = counted.then(|| all.saturating_sub(query.limit) as u64);
         Ok(Page { items: Items::listed(items).with_version(self.revision), revision, next, remaining })
     }
 

@@ -46,7 +46,7 @@ pub(super) fn list(query: &ListQuery, ready: bool) -> ListRoute {
     }
     if !ready {
         // Whoever pages through everything costs storage little at a time.
-        let modest = !query.scope.exact && query.predicate.is_everything() && query.limit > 0;
+        let modest = !query.scope.exact && query.predicate.has_no_selectors() && query.limit > 0;
         return if modest { ListRoute::Storage } else { ListRoute::NotReady };
     }
     match query.freshness {

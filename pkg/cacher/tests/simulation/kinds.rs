@@ -163,6 +163,7 @@ impl View {
         Predicate {
             labels: color.map(|text| Selector::parse(&text).unwrap()).unwrap_or_default(),
             fields: name.into_iter().chain(node).collect(),
+            ..Predicate::default()
         }
     }
 

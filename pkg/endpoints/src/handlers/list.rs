@@ -5,6 +5,7 @@ use api::resources::Act;
 use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
+use registry::generic::ListPage;
 
 use super::{componentstatus, watch};
 use crate::api::Call;
@@ -28,9 +29,15 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     }
     let name = options.continue_token.is_empty().then(|| Name {
         lists: &call.api.compressed_lists,
-        selection: format!("{}?{}&{}", call.info.namespace, options.label_selector, options.field_selector),
+        selection: selection(&call.info.namespace, &options, &page),
     });
     reply.list(page, name)
+}
+
+/// What a list is of, within its resource.
+fn selection(namespace: &str, options: &ListOptions, page: &ListPage) -> String {
+    let ListOptions { label_selector, field_selector, .. } = options;
+    format!("{namespace}?{label_selector}&{field_selector}&{}", page.shard_selector)
 }
 
 /// The options of a request on a collection: decoded, defaulted, validated, field labels converted.

@@ -11,7 +11,13 @@ use crate::testing::{self, Stored};
 
 fn page(elements: &[Arc<Element>]) -> ListPage {
     let items = Items::listed(elements.to_vec());
-    ListPage { items, revision: 77, continue_token: "more".to_owned(), remaining: Some(5) }
+    ListPage {
+        items,
+        revision: 77,
+        continue_token: "more".to_owned(),
+        remaining: Some(5),
+        shard_selector: String::new(),
+    }
 }
 
 fn listing(stored: &Stored, shape: Shape) -> Listing {

@@ -30,7 +30,7 @@ impl Registry {
         let mut all = Vec::new();
         let mut revision = None;
         loop {
-            let mut page = self.list(target, &options).await?;
+            let page = self.list(target, &options).await?;
             for item in page.items.iter() {
                 let namespace = if target.row.namespaced { item.namespace() } else { "" };
                 let one = Target { namespace, name: item.name(), ..*target };
@@ -39,18 +39,16 @@ impl Registry {
                     _ => {}
                 }
             }
-            let next = std::mem::take(&mut page.continue_token);
             if limited {
-                page.continue_token = next;
                 return Ok(page);
             }
             all.extend(page.items.iter());
             let revision = *revision.get_or_insert(page.revision);
-            if next.is_empty() {
+            if page.continue_token.is_empty() {
                 let items = Items::listed(all);
-                return Ok(ListPage { items, revision, continue_token: next, remaining: None });
+                return Ok(ListPage { items, revision, remaining: None, ..page });
             }
-            options.continue_token = next;
+            options.continue_token = page.continue_token;
             options.resource_version.clear();
             options.resource_version_match.clear();
         }

@@ -1,8 +1,9 @@
 //! What a request's selectors narrow: the keys it is about and the elements it wants.
 
 use api::options::ListOptions;
+use apimachinery::sharding::{ShardKey, Shards};
 use apimachinery::{fields, labels};
-use cacher::{Field, FieldTerm, Predicate, Scope};
+use cacher::{Field, FieldTerm, Predicate, Scope, ShardTerm};
 
 use super::{StoredResource, Target};
 
@@ -21,6 +22,7 @@ pub(super) fn of(
     stored: &StoredResource,
     options: &ListOptions,
     continued: bool,
+    shards: Option<Shards>,
 ) -> Selection {
     let namespace = namespace_of(target, options);
     let mut prefix = stored.key_prefix(namespace);
@@ -28,7 +30,17 @@ pub(super) fn of(
     let name = name_of(options).filter(|_| keyed);
     prefix.push_str(name.unwrap_or(""));
     let scope = Scope { prefix, exact: name.is_some() };
-    Selection { scope, predicate: predicate(target, stored, options) }
+    let shard = shards.map(|shards| ShardTerm { field: shard_field(target, stored, shards.key()), shards });
+    let shard = shard.map(Box::new);
+    Selection { scope, predicate: Predicate { shard, ..predicate(target, stored, options) } }
+}
+
+/// What decides about the shard of an object.
+fn shard_field(target: &Target<'_>, stored: &StoredResource, key: ShardKey) -> Option<Field> {
+    match key {
+        ShardKey::Uid => Some(Field::Header(stored.fields.uid_position())),
+        ShardKey::Namespace => target.row.namespaced.then_some(Field::Namespace),
+    }
 }
 
 /// The name that the options ask for, if they ask for exactly one.
@@ -53,20 +65,20 @@ fn is_path_segment(name: &str) -> bool {
 }
 
 fn predicate(target: &Target<'_>, stored: &StoredResource, options: &ListOptions) -> Predicate {
-    let mut predicate = Predicate { labels: options.label_selector.clone(), fields: Vec::new() };
+    let (mut labels, mut terms) = (options.label_selector.clone(), Vec::new());
     for term in options.field_selector.requirements() {
         match field(target, stored, &term.field) {
-            Some(field) => predicate.fields.push(FieldTerm {
+            Some(field) => terms.push(FieldTerm {
                 field,
                 equal: term.operator == fields::Operator::Equals,
                 value: term.value.clone(),
             }),
             // What an object does not have is empty.
             None if (term.operator == fields::Operator::Equals) == term.value.is_empty() => {}
-            None => predicate.labels = labels::Selector::nothing(),
+            None => labels = labels::Selector::nothing(),
         }
     }
-    predicate
+    Predicate { labels, fields: terms.into(), shard: None }
 }
 
 /// What a (converted) field label selects by.

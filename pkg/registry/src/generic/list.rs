@@ -1,13 +1,15 @@
 //! Lists and pages, with the freshness rules of `resourceVersion` and `resourceVersionMatch`.
 
 use api::options::ListOptions;
+use apimachinery::features::Gate;
+use apimachinery::sharding::Shards;
 use apimachinery::status::Status;
 use cacher::{Freshness, Items, ListQuery, Page, Predicate};
 use storage::Error as StorageError;
 
 use super::convert::Conversion;
 use super::filter::{self, Selection};
-use super::{Registry, Result, StoredResource, Target, error};
+use super::{Registry, Result, StoredResource, Target, error, shards};
 use crate::continue_token::ContinueToken;
 
 /// A list, or a page of one.
@@ -21,9 +23,25 @@ pub struct ListPage {
     pub continue_token: String,
     /// Items after this page, where that is known.
     pub remaining: Option<u64>,
+    /// The shards that items were chosen by, as a selector; empty for all of them.
+    pub shard_selector: String,
 }
 
 impl Registry {
+    /// The shards that a request wants, if it may say so.
+    ///
+    /// # Errors
+    /// 500 for a selector that does not parse, which upstream does not map.
+    pub(super) fn shards(&self, options: &ListOptions) -> Result<Option<Shards>> {
+        let text = options.shard_selector.as_str();
+        if text.is_empty() || !self.gates().enabled(Gate::ShardedListAndWatch) {
+            return Ok(None);
+        }
+        let shards = shards::parse(text)
+            .map_err(|error| Status::unmapped(format!("invalid shard selector: {error}")))?;
+        Ok(Some(shards))
+    }
+
     /// Lists a collection. `options` have passed validation; selectors are in them, parsed.
     ///
     /// # Errors
@@ -32,6 +50,8 @@ impl Registry {
     pub async fn list(&self, target: &Target<'_>, options: &ListOptions) -> Result<ListPage> {
         let storage = self.storage_of(target, "list")?;
         let stored = self.stored(storage)?;
+        let shards = self.shards(options)?;
+        let shard_selector = shards.as_ref().map(ToString::to_string).unwrap_or_default();
         let token = match options.continue_token.as_str() {
             "" => None,
             text => Some(
@@ -40,7 +60,7 @@ impl Registry {
             ),
         };
         let freshness = freshness(options, token.as_ref())?;
-        let Selection { scope, predicate } = filter::of(target, &stored, options, token.is_some());
+        let Selection { scope, predicate } = filter::of(target, &stored, options, token.is_some(), shards);
         stored.check(storage, &scope.prefix)?;
         // At version 0 a cache gives all that it has, whatever the limit, and clients rely on it. On the
         // first page the delegator sees to that; on later ones it sees the token's version alone.
@@ -61,7 +81,7 @@ impl Registry {
             None => self.delegator.list(&stored.resource, query).await,
         };
         match listed {
-            Ok(page) => Ok(page_of(page, prefix)),
+            Ok(page) => Ok(ListPage { shard_selector, ..page_of(page, prefix) }),
             Err(cacher::Error::Storage(StorageError::Compacted { .. }) | cacher::Error::TooOld { .. })
                 if token.is_some() =>
             {
@@ -121,7 +141,8 @@ fn page_of(page: Page, prefix: &str) -> ListPage {
         Some(start) => ContinueToken { revision: page.revision, start: start.to_owned() }.encode(),
         None => String::new(),
     };
-    ListPage { items: page.items, revision: page.revision, continue_token, remaining: page.remaining }
+    let Page { items, revision, remaining, .. } = page;
+    ListPage { items, revision, continue_token, remaining, shard_selector: String::new() }
 }
 
 fn bad_request(message: String) -> Box<Status> {

@@ -10,6 +10,7 @@ mod grace;
 mod old;
 mod older;
 mod reads;
+mod sharded;
 mod stale;
 mod too_large;
 mod update;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use api::options::DeleteOptions;
 use api::resources::Resource;
+use api::validation::kinds::Settings;
 use apimachinery::clock::TestClock;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
@@ -145,12 +147,16 @@ fn decode(plural: &str, stored: StoredRef<'_>) -> Value {
 
 impl World {
     fn new() -> Self {
+        World::gated(Gates::default())
+    }
+
+    /// With gates of its own.
+    fn gated(gates: Gates) -> Self {
         let store = Arc::new(Memory::new());
-        let delegator = Delegator::uncached(
-            store.clone(),
-            crate::ingest::resources("/registry", Gates::default(), |_| true),
-        );
-        World::with(store, delegator)
+        let resources = crate::ingest::resources("/registry", gates, |_| true);
+        let world = World::with(store.clone(), Delegator::uncached(store, resources));
+        let settings = Settings { gates, ..Settings::default() };
+        World { registry: world.registry.clone().with_settings(settings), ..world }
     }
 
     /// Whose registry works through `delegator`, in the end on `store`.

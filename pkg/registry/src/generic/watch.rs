@@ -49,8 +49,8 @@ impl Registry {
     /// Starts a watch. `options` have passed defaulting and validation; It ends at `deadline`.
     ///
     /// # Errors
-    /// Only what must be an HTTP error: a malformed version (500, upstream does not map it), and a
-    /// cache that is not filled yet (429). A version that is too old or too new is the first event
+    /// Only what must be an HTTP error: a malformed version or shard selector (500, upstream does not map
+    /// it), and a cache that is not filled yet (429). A version that is too old or too new is the first event
     /// instead.
     pub async fn watch(
         &self,
@@ -60,7 +60,8 @@ impl Registry {
     ) -> Result<WatchEvents> {
         let storage = self.storage_of(target, "watch")?;
         let stored = self.stored(storage)?;
-        let Selection { scope, predicate } = filter::of(target, &stored, options, false);
+        let Selection { scope, predicate } =
+            filter::of(target, &stored, options, false, self.shards(options)?);
         stored.check(storage, &scope.prefix)?;
         let conversion = self.conversion(target.row, storage)?;
         let (asked, selected) = match &conversion {

@@ -96,7 +96,7 @@ fn every_selectable_field_leads_somewhere() {
         })
     }
     for (_, storage) in stored_rows() {
-        for path in &*Fields::of(storage.prefix).0 {
+        for path in Fields::of(storage.prefix).filed() {
             let split = [&path.split('.').collect::<Vec<_>>()[..]];
             let known = places(storage.kind, path);
             let places = if known.is_empty() { &split[..] } else { known };

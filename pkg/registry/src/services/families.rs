@@ -2,6 +2,7 @@
 //! (KEP-563; upstream's `initIPFamilyFields` and `defaultOnReadService`).
 
 use api::tree;
+use api::validation::Spelling;
 use api::validation::kinds::validate_cluster_ips;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use jsontree::Value;
@@ -90,6 +91,7 @@ pub(super) fn fill_in(
     service: &mut Object,
     old: Option<&Object>,
     cluster: Families,
+    spelling: Spelling,
 ) -> Result<(), ErrorList> {
     let before = old.and_then(|old| tree::child(old, "spec"));
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
@@ -97,7 +99,7 @@ pub(super) fn fill_in(
         return Ok(());
     }
     choose_policy(spec, before);
-    none_of(validate_cluster_ips(service, old))?;
+    none_of(validate_cluster_ips(service, old, spelling))?;
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
     let mut errors = ErrorList::new();
     if let Some(before) = before {

@@ -1,6 +1,6 @@
 //! Endpoint slices: addresses and ports of what is behind a Service.
 
-use super::{Rules, metadata};
+use super::{Given, GivenRules, metadata};
 use crate::semantic::equal_members;
 use crate::tree::{child, children, list, maybe_text, pairs, text, texts};
 use crate::validation::cidr::legacy_ip;
@@ -9,7 +9,7 @@ use crate::validation::immutable::immutable;
 use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, one_of, qualified_name, required_one_of,
 };
-use crate::validation::{NameRule, canonical_ip, is_valid_ip, validate_labels};
+use crate::validation::{NameRule, Spelling, canonical_ip, is_valid_ip, validate_labels};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE as ENDPOINT_SLICE;
@@ -17,7 +17,8 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of endpoint slices.
-pub(super) const RULES: Rules = Rules { create: |new| validate(new, None), update };
+pub(super) const RULES: GivenRules =
+    GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
 
 const ENDPOINTS_MAX: usize = 1000;
 const ADDRESSES_MAX: usize = 100;
@@ -26,19 +27,19 @@ const TOPOLOGY_LABELS_MAX: usize = 16;
 /// Most zones, and most nodes, that an endpoint is meant for.
 const HINTS_MAX: usize = 8;
 
-fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
-    let mut errors = validate(new, Some(old));
+fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = validate(new, Some(old), given.spelling());
     immutable(&Path::root("addressType"), &ENDPOINT_SLICE, "addressType", (new, old), &mut errors);
     errors
 }
 
-fn validate(slice: &Object, old: Option<&Object>) -> ErrorList {
+fn validate(slice: &Object, old: Option<&Object>, spelling: Spelling) -> ErrorList {
     let mut errors = metadata(slice, true, NameRule::DnsSubdomain);
     let kind = text(slice, "addressType");
     required_one_of(&Path::root("addressType"), kind, &["FQDN", "IPv4", "IPv6"], &mut errors);
     ports(slice, &mut errors);
     let before = errors.len();
-    endpoints(slice, kind, &mut errors);
+    endpoints(slice, kind, spelling, &mut errors);
     // What old versions let in may stay.
     if errors.len() > before && old.is_some_and(|old| same_endpoints(slice, old)) {
         errors.truncate(before);
@@ -78,7 +79,7 @@ fn ports(slice: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn endpoints(slice: &Object, kind: &str, errors: &mut ErrorList) {
+fn endpoints(slice: &Object, kind: &str, spelling: Spelling, errors: &mut ErrorList) {
     let path = Path::root("endpoints");
     let count = list(slice, "endpoints").len();
     if count > ENDPOINTS_MAX {
@@ -86,11 +87,11 @@ fn endpoints(slice: &Object, kind: &str, errors: &mut ErrorList) {
         return;
     }
     for (index, endpoint_of) in children(slice, "endpoints").enumerate() {
-        endpoint(&path.index(index), endpoint_of, kind, errors);
+        endpoint(&path.index(index), endpoint_of, kind, spelling, errors);
     }
 }
 
-fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, errors: &mut ErrorList) {
+fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, spelling: Spelling, errors: &mut ErrorList) {
     let addresses_path = path.child("addresses");
     match list(endpoint, "addresses").len() {
         0 => errors.push(Error::required(&addresses_path, "must contain at least 1 address")),
@@ -98,7 +99,7 @@ fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, errors: &mut ErrorLi
         count => errors.push(Error::too_many(&addresses_path, Some(count), Some(ADDRESSES_MAX))),
     }
     for (index, address_of) in texts(endpoint, "addresses").enumerate() {
-        address(&addresses_path, index, address_of, kind, errors);
+        address(&addresses_path, index, address_of, kind, spelling, errors);
     }
     if let Some(node) = maybe_text(endpoint, "nodeName") {
         dns_subdomain(&path.child("nodeName"), node, errors);
@@ -124,11 +125,18 @@ fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, errors: &mut ErrorLi
 }
 
 /// Validates an address of the slice's type. `path` is that of the list.
-fn address(path: &Path<'_>, index: usize, address: &str, kind: &str, errors: &mut ErrorList) {
+fn address(
+    path: &Path<'_>,
+    index: usize,
+    address: &str,
+    kind: &str,
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) {
     let item_path = path.index(index);
     let before = errors.len();
     match kind {
-        "IPv4" => legacy_ip(&item_path, address, &BTreeSet::new(), errors),
+        "IPv4" => legacy_ip(&item_path, address, &BTreeSet::new(), spelling, errors),
         "IPv6" => invalid_each(&item_path, address, is_valid_ip(address), errors),
         "FQDN" => return full_domain_name(&item_path, address, errors),
         // An unknown type has been complained about.
@@ -202,7 +210,7 @@ mod tests {
     }
 
     fn check(rest: Value, expected: &[&str]) {
-        let errors = validate(&slice(rest.clone()), None);
+        let errors = validate(&slice(rest.clone()), None, Spelling::Strict);
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{rest}");
     }
 
@@ -253,8 +261,8 @@ mod tests {
     #[test]
     fn what_is_there_may_stay_but_for_the_type() {
         let (bad, other) = (slice(of("IPv4", &["010.0.0.1"])), slice(of("IPv6", &["2001:db8::1"])));
-        assert_eq!(update("", &bad, &bad), ErrorList::new());
-        let errors = update("", &other, &bad);
+        assert_eq!(update("", &bad, &bad, &Given::default()), ErrorList::new());
+        let errors = update("", &other, &bad, &Given::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["addressType"]);
     }
 }

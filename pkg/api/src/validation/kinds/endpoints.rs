@@ -1,29 +1,30 @@
 //! Endpoints: addresses and ports of what is behind a Service, in the old form.
 
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::semantic::equal_members;
 use crate::tree::{children, integer, list, maybe_text, text};
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
-use crate::validation::{NameRule, is_valid_legacy_ip};
+use crate::validation::{NameRule, Spelling, is_valid_legacy_ip};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_ENDPOINTS as ENDPOINTS;
 use schema::object::Object;
 
 /// The rules of endpoints.
-pub(super) const RULES: Rules = Rules { create: |new| validate(new, None), update };
+pub(super) const RULES: GivenRules =
+    GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
 
-fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    errors.append(validate(new, Some(old)));
+    errors.append(validate(new, Some(old), given.spelling()));
     errors
 }
 
-fn validate(new: &Object, old: Option<&Object>) -> ErrorList {
+fn validate(new: &Object, old: Option<&Object>, spelling: Spelling) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let before = errors.len();
-    subsets(new, &mut errors);
+    subsets(new, spelling, &mut errors);
     // What old versions let in may stay.
     if errors.len() > before && old.is_some_and(|old| same_subsets(new, old)) {
         errors.truncate(before);
@@ -36,7 +37,7 @@ fn same_subsets(a: &Object, b: &Object) -> bool {
     subsets.is_some_and(|subsets| equal_members(subsets.field, a.get("subsets"), b.get("subsets")))
 }
 
-fn subsets(endpoints: &Object, errors: &mut ErrorList) {
+fn subsets(endpoints: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let path = Path::root("subsets");
     for (index, subset) in children(endpoints, "subsets").enumerate() {
         let path = path.index(index);
@@ -47,7 +48,7 @@ fn subsets(endpoints: &Object, errors: &mut ErrorList) {
         for name in lists {
             let path = path.child(name);
             for (index, address_of) in children(subset, name).enumerate() {
-                address(address_of, &path.index(index), errors);
+                address(address_of, &path.index(index), spelling, errors);
             }
         }
         let (path, several) = (path.child("ports"), list(subset, "ports").len() > 1);
@@ -57,9 +58,9 @@ fn subsets(endpoints: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn address(address: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+fn address(address: &Object, path: &Path<'_>, spelling: Spelling, errors: &mut ErrorList) {
     let ip = text(address, "ip");
-    invalid_each(&path.child("ip"), ip, is_valid_legacy_ip(ip), errors);
+    invalid_each(&path.child("ip"), ip, is_valid_legacy_ip(ip, spelling), errors);
     let host = text(address, "hostname");
     if !host.is_empty() {
         dns_label(&path.child("hostname"), host, errors);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     fn check(subsets: Value, expected: &[(ErrorType, &str)]) {
-        let errors = (RULES.create)(&endpoints(subsets.clone()));
+        let errors = (RULES.create)(&endpoints(subsets.clone()), &Given::default());
         let found: Vec<(ErrorType, &str)> =
             errors.iter().map(|error| (error.kind(), error.field())).collect();
         assert_eq!(found, expected, "{subsets}");
@@ -129,8 +130,8 @@ mod tests {
     #[test]
     fn bad_subsets_may_stay() {
         let bad = endpoints(json!([{}]));
-        assert_eq!(update("", &bad, &bad), ErrorList::new());
-        let errors = update("", &bad, &endpoints(json!([])));
+        assert_eq!(update("", &bad, &bad, &Given::default()), ErrorList::new());
+        let errors = update("", &bad, &endpoints(json!([])), &Given::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["subsets[0]"]);
     }
 }

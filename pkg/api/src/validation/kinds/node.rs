@@ -5,13 +5,13 @@ mod config_source;
 
 use self::annotations::annotations;
 use self::config_source::{config_source, config_status};
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, children, list, text, texts};
-use crate::validation::NameRule;
 use crate::validation::cidr::{Cidr, legacy_cidr};
 use crate::validation::go_value::go_value;
 use crate::validation::resources::{resource_list, resource_quantity};
 use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
+use crate::validation::{NameRule, Spelling};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
@@ -21,12 +21,12 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of nodes.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 /// In the order in which upstream lists them.
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-fn create(node: &Object) -> ErrorList {
+fn create(node: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(node, false, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(node, "spec").unwrap_or(&empty);
@@ -42,14 +42,14 @@ fn create(node: &Object) -> ErrorList {
         errors.push(Error::invalid(&Path::root("metadata.nodeSwapStatus.capacity"), capacity, NOT_POSITIVE));
     }
     declared_features(status, &mut errors);
-    pod_cidrs(spec, &mut errors);
+    pod_cidrs(spec, given.spelling(), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = match subresource {
         "status" => ErrorList::new(),
-        _ => create(new),
+        _ => create(new, given),
     };
     errors.append(metadata_update(new, old));
     annotations(new, &mut errors);
@@ -139,11 +139,11 @@ fn bad_feature(name: &str) -> Option<String> {
     (!valid).then(|| detail.to_owned())
 }
 
-fn pod_cidrs(spec: &Object, errors: &mut ErrorList) {
+fn pod_cidrs(spec: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let path = Path::root("spec.podCIDRs");
     let ranges: Vec<&str> = texts(spec, "podCIDRs").collect();
     for (index, range) in ranges.iter().enumerate() {
-        legacy_cidr(&path.index(index), range, &BTreeSet::new(), errors);
+        legacy_cidr(&path.index(index), range, &BTreeSet::new(), spelling, errors);
     }
     if ranges.len() < 2 {
         return;

@@ -65,7 +65,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Error
     let path = Path::root("metadata.annotations");
     if subresource == "status" {
         annotation_updates(&path, (new, old), &options, &mut errors);
-        status::validate_status_update(new, old, &mut errors);
+        status::validate_status_update(new, old, options.spelling(), &mut errors);
         return errors;
     }
     errors.append(metadata_and_spec(new, &options));

@@ -4,7 +4,7 @@ mod cluster_ips;
 mod update;
 
 use self::cluster_ips::{cluster_ips_and_families, is_headless};
-use super::{Rules, metadata};
+use super::{Given, GivenRules, metadata};
 use crate::tree::{
     child, children, integer, is_set, list, maybe_flag, maybe_integer, maybe_text, text, texts,
 };
@@ -14,7 +14,7 @@ use crate::validation::go_value::go_value;
 use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, one_of, port_number_or_name, qualified_name, required_one_of,
 };
-use crate::validation::{NameRule, validate_labels};
+use crate::validation::{NameRule, Spelling, validate_labels};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_SERVICEPORT as SERVICE_PORT;
@@ -22,7 +22,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of services.
-pub(super) const RULES: Rules = Rules { create, update: update::update };
+pub(super) const RULES: GivenRules = GivenRules { create, update: update::update };
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
@@ -34,22 +34,22 @@ const ONLY_LOAD_BALANCER: &str = "may only be used when `type` is 'LoadBalancer'
 
 /// What is wrong with the cluster IPs of a service and their families. Upstream judges them also before it
 /// allocates addresses (`ValidateServiceClusterIPsRelatedFields`). Addresses that `old` has are good enough.
-pub fn validate_cluster_ips(service: &Object, old: Option<&Object>) -> ErrorList {
+pub fn validate_cluster_ips(service: &Object, old: Option<&Object>, spelling: Spelling) -> ErrorList {
     let empty = Object::new();
     let spec_of = |service| child(service, "spec").unwrap_or(&empty);
     let mut errors = ErrorList::new();
-    cluster_ips_and_families(spec_of(service), old.map_or(&empty, spec_of), &mut errors);
+    cluster_ips_and_families(spec_of(service), old.map_or(&empty, spec_of), spelling, &mut errors);
     errors
 }
 
-fn create(new: &Object) -> ErrorList {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
-    validate(new, None, &mut errors);
+    validate(new, None, given.spelling(), &mut errors);
     errors
 }
 
 /// What holds for a service whether it is new or replaces `old`, metadata apart.
-fn validate(service: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+fn validate(service: &Object, old: Option<&Object>, spelling: Spelling, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(service, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec")).unwrap_or(&empty);
@@ -59,19 +59,19 @@ fn validate(service: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     ports(&path.child("ports"), spec, errors);
     errors.append(validate_labels(spec, "selector", &path.child("selector")));
     affinity(&path, spec, errors);
-    cluster_ips_and_families(spec, old_spec, errors);
+    cluster_ips_and_families(spec, old_spec, spelling, errors);
     let old_ips: BTreeSet<&str> = texts(old_spec, "externalIPs").collect();
     for (index, ip) in texts(spec, "externalIPs").enumerate() {
         let path = path.child("externalIPs");
         let (path, before) = (path.index(index), errors.len());
-        legacy_ip(&path, ip, &old_ips, errors);
+        legacy_ip(&path, ip, &old_ips, spelling, errors);
         if errors.len() == before {
             endpoint_ip(&path, ip, errors);
         }
     }
     required_one_of(&path.child("type"), text(spec, "type"), TYPES, errors);
     port_conflicts(&path.child("ports"), spec, errors);
-    source_ranges(service, old, errors);
+    source_ranges(service, old, spelling, errors);
     load_balancer(&path, spec, errors);
     external_traffic(&path, spec, errors);
     match maybe_text(spec, "internalTrafficPolicy") {
@@ -212,7 +212,7 @@ fn affinity(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 
 /// Who may reach a load balancer, by field or else by the older annotation. Ranges may be padded with
 /// spaces; those that the old service has are good enough.
-fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+fn source_ranges(service: &Object, old: Option<&Object>, spelling: Spelling, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(service, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec")).unwrap_or(&empty);
@@ -225,7 +225,7 @@ fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut ErrorList)
         }
         let old: BTreeSet<&str> = texts(old_spec, "loadBalancerSourceRanges").map(str::trim).collect();
         for (index, range) in texts(spec, "loadBalancerSourceRanges").enumerate() {
-            legacy_cidr(&path.index(index), range.trim(), &old, errors);
+            legacy_cidr(&path.index(index), range.trim(), &old, spelling, errors);
         }
     } else if let Some(ranges) = annotation(service, SOURCE_RANGES) {
         let path = Path::root("metadata.annotations");
@@ -236,7 +236,7 @@ fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut ErrorList)
         let changed = old.is_none_or(|old| annotation(old, SOURCE_RANGES).unwrap_or_default() != ranges);
         if changed && !ranges.trim().is_empty() {
             for range in ranges.trim().split(',') {
-                legacy_cidr(&path, range.trim(), &BTreeSet::new(), errors);
+                legacy_cidr(&path, range.trim(), &BTreeSet::new(), spelling, errors);
             }
         }
     }

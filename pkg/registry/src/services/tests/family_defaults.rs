@@ -22,7 +22,7 @@ fn service(changes: Value) -> Object {
 fn filled(cluster: Families, new: Value, old: Option<Value>) -> Value {
     let old = old.map(service);
     let mut new = service(new);
-    match fill_in(&mut new, old.as_ref(), cluster) {
+    match fill_in(&mut new, old.as_ref(), cluster, Spelling::Strict) {
         Ok(()) => {
             json!([new["spec"]["ipFamilyPolicy"], new["spec"]["ipFamilies"], new["spec"]["clusterIPs"]])
         }

@@ -1,18 +1,18 @@
 //! Ingresses: which service answers for which URL.
 
-use super::super::{Rules, metadata, metadata_update};
+use super::super::{Given, GivenRules, metadata, metadata_update};
 use super::typed_reference;
 use crate::tree::{child, children, integer, is_set, list, maybe_text, text, texts};
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::{dns_label, dns_subdomain, host_name, invalid_each};
-use crate::validation::{NameRule, canonical_ip};
+use crate::validation::{NameRule, Spelling, canonical_ip};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of ingresses.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(in crate::validation::kinds) const RULES: GivenRules = GivenRules { create, update };
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
@@ -25,7 +25,7 @@ struct Options {
     bad_wildcard_rule: bool,
 }
 
-fn create(new: &Object) -> ErrorList {
+fn create(new: &Object, _: &Given) -> ErrorList {
     let mut errors = validate(new, Options::default());
     let annotations = child(new, "metadata").and_then(|meta| child(meta, "annotations"));
     let annotated = annotations.and_then(|annotations| maybe_text(annotations, CLASS_ANNOTATION));
@@ -40,10 +40,10 @@ fn create(new: &Object) -> ErrorList {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     match subresource {
-        "status" => status(new, old, &mut errors),
+        "status" => status(new, old, given.spelling(), &mut errors),
         _ => errors.append(validate(new, options(old))),
     }
     errors
@@ -195,14 +195,14 @@ fn backend(path: &Path<'_>, backend: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
+fn status(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let old_ips: BTreeSet<&str> = points(old).map(|point| text(point, "ip")).collect();
     let path = Path::root("status.loadBalancer.ingress");
     for (index, point) in points(new).enumerate() {
         let path = path.index(index);
         let (ip, host) = (text(point, "ip"), text(point, "hostname"));
         if !ip.is_empty() {
-            legacy_ip(&path.child("ip"), ip, &old_ips, errors);
+            legacy_ip(&path.child("ip"), ip, &old_ips, spelling, errors);
         }
         if !host.is_empty() {
             host_name(&path.child("hostname"), host, errors);

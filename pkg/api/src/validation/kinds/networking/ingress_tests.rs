@@ -9,7 +9,7 @@ fn ingress(spec: &Value) -> Object {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    let errors = create(&ingress(&spec));
+    let errors = create(&ingress(&spec), &Given::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{spec}");
 }
 
@@ -39,7 +39,7 @@ fn hosts_are_names() {
     tls["tls"] = json!([{"hosts": ["*", "a"], "secretName": "A"}]);
     check(tls.clone(), &["spec.tls[0].hosts[0]", "spec.tls[0].secretName"]);
     // A bad name may stay.
-    let errors = update("", &ingress(&tls), &ingress(&tls));
+    let errors = update("", &ingress(&tls), &ingress(&tls), &Given::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["spec.tls[0].hosts[0]"]);
 }
 

@@ -1,11 +1,11 @@
 //! Network policies: which pods talk to whom.
 
-use super::super::{Rules, metadata, metadata_update};
+use super::super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, children, list, maybe_integer, maybe_text, text, texts};
-use crate::validation::NameRule;
 use crate::validation::cidr::{Cidr, legacy_cidr};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, one_of, port_number_or_name};
+use crate::validation::{NameRule, Spelling};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use jsontree::Value;
@@ -13,32 +13,35 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of network policies.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(in crate::validation::kinds) const RULES: GivenRules = GivenRules { create, update };
 
 const POLICY_TYPES: &[&str] = &["Ingress", "Egress"];
 
 /// What an update may leave as bad as it is.
-#[derive(Default)]
 struct Options<'o> {
     /// Selectors may have values that are no label values.
     bad_selector: bool,
     /// Ranges that the old policy has.
     ranges: BTreeSet<&'o str>,
+    /// How ranges may be spelt.
+    spelling: Spelling,
 }
 
-fn create(new: &Object) -> ErrorList {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    spec(new, &Options::default(), &mut errors);
+    let options = Options { bad_selector: false, ranges: BTreeSet::new(), spelling: given.spelling() };
+    spec(new, &options, &mut errors);
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
+fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     let old_spec = child(old, "spec").unwrap_or(&empty);
     let mut bad = ErrorList::new();
     label_selector(&Path::NIL, child(old_spec, "podSelector"), false, &mut bad);
-    let options = Options { bad_selector: !bad.is_empty(), ranges: ranges(old_spec).collect() };
+    let (bad_selector, ranges) = (!bad.is_empty(), ranges(old_spec).collect());
+    let options = Options { bad_selector, ranges, spelling: given.spelling() };
     spec(new, &options, &mut errors);
     errors
 }
@@ -113,7 +116,7 @@ fn peer(path: &Path<'_>, peer: &Object, options: &Options<'_>, errors: &mut Erro
     let selected = selectors.iter().any(|member| child(peer, member).is_some());
     match child(peer, "ipBlock") {
         Some(block) => {
-            ip_block(&path.child("ipBlock"), block, &options.ranges, errors);
+            ip_block(&path.child("ipBlock"), block, options, errors);
             if selected {
                 errors.push(Error::forbidden(path, "may not specify both ipBlock and another peer"));
             }
@@ -124,18 +127,19 @@ fn peer(path: &Path<'_>, peer: &Object, options: &Options<'_>, errors: &mut Erro
 }
 
 /// A range, and ranges within that are left out. Those that the old policy has, wherever, are good enough.
-fn ip_block(path: &Path<'_>, block: &Object, old: &BTreeSet<&str>, errors: &mut ErrorList) {
+fn ip_block(path: &Path<'_>, block: &Object, options: &Options<'_>, errors: &mut ErrorList) {
+    let Options { ranges: old, spelling, .. } = options;
     let range = text(block, "cidr");
     if range.is_empty() {
         errors.push(Error::required(&path.child("cidr"), ""));
         return;
     }
-    legacy_cidr(&path.child("cidr"), range, old, errors);
+    legacy_cidr(&path.child("cidr"), range, old, *spelling, errors);
     let Some(range) = Cidr::parse(range) else { return };
     let path = path.child("except");
     for (index, except) in texts(block, "except").enumerate() {
         let path = path.index(index);
-        legacy_cidr(&path, except, old, errors);
+        legacy_cidr(&path, except, old, *spelling, errors);
         let Some(inner) = Cidr::parse(except) else { continue };
         if !range.contains(inner.network) || range.bits >= inner.bits {
             errors.push(Error::invalid(&path, except, "must be a strict subset of `cidr`"));
@@ -155,7 +159,7 @@ mod tests {
     }
 
     fn check(spec: Value, expected: &[(&str, &str)]) {
-        let errors = create(&policy(&spec));
+        let errors = create(&policy(&spec), &Given::default());
         let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
         assert_eq!(got, expected, "{spec}");
     }
@@ -205,6 +209,6 @@ mod tests {
     fn ranges_that_are_there_may_stay() {
         let bad = json!({"egress": [{"to": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]});
         check(bad.clone(), &[("FieldValueInvalid", "spec.egress[0].to[0].ipBlock.cidr")]);
-        assert_eq!(update("", &policy(&bad), &policy(&bad)), ErrorList::new());
+        assert_eq!(update("", &policy(&bad), &policy(&bad), &Given::default()), ErrorList::new());
     }
 }

@@ -1,8 +1,8 @@
 //! How a pod resolves names: `dnsPolicy`, `dnsConfig`, `hostAliases`, and which name it has itself.
 
 use crate::tree::{child, children, flag, list, maybe_text, text, texts};
-use crate::validation::is_valid_legacy_ip;
 use crate::validation::value::{dns_subdomain, invalid_each, required_one_of};
+use crate::validation::{Spelling, is_valid_legacy_ip};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use jsontree::Value;
@@ -22,7 +22,7 @@ pub(super) fn policy(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
 }
 
 /// Validates `dnsConfig`, which a policy of `None` needs. `path` is that of the configuration.
-pub(super) fn config(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
+pub(super) fn config(path: &Path<'_>, spec: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let none = text(spec, "dnsPolicy") == "None";
     let Some(config) = child(spec, "dnsConfig") else {
         if none {
@@ -42,7 +42,7 @@ pub(super) fn config(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
         errors.push(Error::invalid(&servers, &value("nameservers"), detail));
     }
     for (index, server) in texts(config, "nameservers").enumerate() {
-        invalid_each(&servers.index(index), server, is_valid_legacy_ip(server), errors);
+        invalid_each(&servers.index(index), server, is_valid_legacy_ip(server, spelling), errors);
     }
     searches(&path.child("searches"), config, errors);
     let options = path.child("options");
@@ -74,11 +74,11 @@ fn searches(path: &Path<'_>, config: &Object, errors: &mut ErrorList) {
 }
 
 /// Validates additional entries of the hosts file. `path` is that of the list.
-pub(super) fn host_aliases(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
+pub(super) fn host_aliases(path: &Path<'_>, spec: &Object, spelling: Spelling, errors: &mut ErrorList) {
     for (index, alias) in children(spec, "hostAliases").enumerate() {
         let path = path.index(index);
         let ip = text(alias, "ip");
-        invalid_each(&path.child("ip"), ip, is_valid_legacy_ip(ip), errors);
+        invalid_each(&path.child("ip"), ip, is_valid_legacy_ip(ip, spelling), errors);
         let path = path.child("hostnames");
         for (index, name) in texts(alias, "hostnames").enumerate() {
             dns_subdomain(&path.index(index), name, errors);

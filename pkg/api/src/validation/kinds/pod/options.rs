@@ -3,6 +3,7 @@
 
 use super::{affinity, security, spread, toleration, volumes};
 use crate::tree::{child, children, flag, list, text};
+use crate::validation::Spelling;
 use crate::validation::kinds::Given;
 use crate::validation::resources::has_partial_huge_pages;
 use apimachinery::features::Gate;
@@ -41,11 +42,18 @@ pub(in crate::validation) struct PodOptions {
     pub user_namespace_host_network: bool,
     /// Init containers that are no sidecars may have a resize policy of `RestartContainer`.
     pub init_restart_on_resize: bool,
+    /// Addresses may be spelt in ways that are not strict.
+    pub loose_addresses: bool,
     /// The resources of a pod as a whole may be resized.
     pub pod_level_resize: bool,
 }
 
 impl PodOptions {
+    /// How addresses may be spelt.
+    pub(in crate::validation) fn spelling(&self) -> Spelling {
+        if self.loose_addresses { Spelling::Loose } else { Spelling::Strict }
+    }
+
     /// The options for a pod, or for a template (`is_pod` false), that replaces `old`, if anything.
     /// Both have their members `metadata` and `spec`.
     pub(in crate::validation) fn new(is_pod: bool, old: Option<&Object>, given: &Given) -> Self {
@@ -55,6 +63,7 @@ impl PodOptions {
         let new = Self {
             is_pod,
             allow_privileged: given.settings.allow_privileged,
+            loose_addresses: given.spelling() == Spelling::Loose,
             bad_deletion_cost: !gate(Gate::PodDeletionCost),
             legacy_spread_keys: !spread_keys || !merged_spread_keys,
             any_selinux_change_policy: gate(Gate::SELinuxMount),

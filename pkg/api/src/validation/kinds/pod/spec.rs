@@ -70,7 +70,7 @@ fn placement(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut 
     if let Some(affinity) = child(spec, "affinity") {
         affinity::affinity(&path.child("affinity"), affinity, options, errors);
     }
-    dns::config(&path.child("dnsConfig"), spec, errors);
+    dns::config(&path.child("dnsConfig"), spec, options.spelling(), errors);
     let gates = path.child("readinessGates");
     for (index, gate) in children(spec, "readinessGates").enumerate() {
         let path = gates.index(index);
@@ -107,7 +107,7 @@ fn rest(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Error
     let tolerations = children(spec, "tolerations");
     let path_of_tolerations = path.child("tolerations");
     toleration::tolerations(&path_of_tolerations, tolerations, options.toleration_comparisons, errors);
-    dns::host_aliases(&path.child("hostAliases"), spec, errors);
+    dns::host_aliases(&path.child("hostAliases"), spec, options.spelling(), errors);
     let priority_class = text(spec, "priorityClassName");
     if !priority_class.is_empty() {
         dns_subdomain(&path.child("priorityClassName"), priority_class, errors);

@@ -6,7 +6,7 @@ mod containers;
 use crate::tree::{child, children, integer, text};
 use crate::validation::go_value::go_values;
 use crate::validation::value::{dns_subdomain, invalid_each, qualified_name};
-use crate::validation::{canonical_ip, is_valid_legacy_ip};
+use crate::validation::{Spelling, canonical_ip, is_valid_legacy_ip};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::builtin::{IO_K8S_API_CORE_V1_HOSTIP as HOST_IP, IO_K8S_API_CORE_V1_PODIP as POD_IP};
 use schema::object::Object;
@@ -17,7 +17,7 @@ const SYSTEM_CONDITIONS: &[&str] = &["PodScheduled", "Ready", "Initialized"];
 const NEGATIVE: &str = "must be a non-negative integer";
 
 /// Validates the new status of a pod, after its metadata.
-pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut ErrorList) {
+pub(super) fn validate_status_update(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let empty = Object::new();
     let part = |pod, member| child(pod, member).unwrap_or(&empty);
     let (spec, old_spec) = (part(new, "spec"), part(old, "spec"));
@@ -39,8 +39,8 @@ pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut Er
     claims::extended_resource_claim(&path.child("extendedResourceClaimStatus"), status, spec, errors);
     let allocatable = path.child("nodeAllocatableResourceClaimStatuses");
     claims::node_allocatable_claims(&allocatable, status, spec, errors);
-    ips(&path.child("podIPs"), "podIPs", &POD_IP, (status, old_status), errors);
-    host_ips(&path.child("hostIPs"), (status, old_status), errors);
+    ips(&path.child("podIPs"), ("podIPs", &POD_IP), (status, old_status), spelling, errors);
+    host_ips(&path.child("hostIPs"), (status, old_status), spelling, errors);
     containers::users(&path, status, spec, errors);
     containers::allocated_resources(&path, status, spec, errors);
 }
@@ -83,15 +83,15 @@ fn nominated_node(
 /// Addresses of which new ones must be valid, and two at most, one of each family.
 fn ips(
     path: &Path<'_>,
-    member: &str,
-    message: &'static Message,
+    (member, message): (&str, &'static Message),
     (status, old_status): (&Object, &Object),
+    spelling: Spelling,
     errors: &mut ErrorList,
 ) {
     let addresses = |status| children(status, member).map(|item| text(item, "ip"));
     for (index, ip) in addresses(status).enumerate() {
         if !addresses(old_status).any(|old| old == ip) {
-            invalid_each(&path.index(index), ip, is_valid_legacy_ip(ip), errors);
+            invalid_each(&path.index(index), ip, is_valid_legacy_ip(ip, spelling), errors);
         }
     }
     let all: Vec<_> = addresses(status).map(|ip| (ip, canonical_ip(ip))).collect();
@@ -111,14 +111,19 @@ fn ips(
     }
 }
 
-fn host_ips(path: &Path<'_>, (status, old_status): (&Object, &Object), errors: &mut ErrorList) {
+fn host_ips(
+    path: &Path<'_>,
+    (status, old_status): (&Object, &Object),
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) {
     let Some(first) = children(status, "hostIPs").next() else { return };
     let ip = text(first, "ip");
     if ip != text(status, "hostIP") {
         let path = path.index(0);
         errors.push(Error::invalid(&path.child("ip"), ip, "must be equal to `hostIP`"));
     }
-    ips(path, "hostIPs", &HOST_IP, (status, old_status), errors);
+    ips(path, ("hostIPs", &HOST_IP), (status, old_status), spelling, errors);
 }
 
 /// Whether a status of a container says that it has ended.

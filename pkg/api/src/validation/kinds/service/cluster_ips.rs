@@ -1,9 +1,9 @@
 //! The cluster IPs of a service and the families they are of.
 
 use crate::tree::{list, maybe_text, text, texts};
-use crate::validation::canonical_ip;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::one_of;
+use crate::validation::{Spelling, canonical_ip};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use jsontree::Value;
 use schema::object::Object;
@@ -24,7 +24,12 @@ pub(super) fn listed(spec: &Object, member: &str) -> BadValue {
 
 /// Validates `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a service that is no external name.
 /// Addresses that the old service has are good enough.
-pub(super) fn cluster_ips_and_families(spec: &Object, old: &Object, errors: &mut ErrorList) {
+pub(super) fn cluster_ips_and_families(
+    spec: &Object,
+    old: &Object,
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) {
     if text(spec, "type") == "ExternalName" {
         return;
     }
@@ -43,7 +48,7 @@ pub(super) fn cluster_ips_and_families(spec: &Object, old: &Object, errors: &mut
     if let Some(policy) = maybe_text(spec, "ipFamilyPolicy") {
         one_of(&Path::root("spec.ipFamilyPolicy"), policy, POLICIES, errors);
     }
-    if !addresses(&path, spec, old, errors) {
+    if !addresses(&path, (spec, old), spelling, errors) {
         return;
     }
     let is_v6 = |ip: &str| matches!(canonical_ip(ip).map(|ip| ip.to_canonical()), Some(IpAddr::V6(_)));
@@ -78,7 +83,12 @@ fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut Erro
 }
 
 /// Validates each address. Whether they are good enough to look at them together.
-fn addresses(path: &Path<'_>, spec: &Object, old: &Object, errors: &mut ErrorList) -> bool {
+fn addresses(
+    path: &Path<'_>,
+    (spec, old): (&Object, &Object),
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) -> bool {
     let before = errors.len();
     let several = list(spec, "clusterIPs").len() > 1;
     let old: BTreeSet<&str> = texts(old, "clusterIPs").collect();
@@ -89,7 +99,7 @@ fn addresses(path: &Path<'_>, spec: &Object, old: &Object, errors: &mut ErrorLis
                 errors.push(Error::invalid(path, listed(spec, "clusterIPs"), detail));
             }
             (0, "None") => {}
-            _ => legacy_ip(&path.index(index), ip, &old, errors),
+            _ => legacy_ip(&path.index(index), ip, &old, spelling, errors),
         }
     }
     let good = errors.len() == before;

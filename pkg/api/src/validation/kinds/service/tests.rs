@@ -1,6 +1,8 @@
 //! Claims about services.
 
 use super::*;
+use crate::validation::kinds::Settings;
+use apimachinery::features::{Gate, Gates};
 use jsontree::{Value, json};
 
 fn service(changes: Value) -> Object {
@@ -19,7 +21,7 @@ fn service(changes: Value) -> Object {
 }
 
 fn check(changes: Value, expected: &[(&str, &str)]) {
-    let errors = create(&service(changes.clone()));
+    let errors = create(&service(changes.clone()), &Given::default());
     let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
     assert_eq!(got, expected, "{changes}");
 }
@@ -40,7 +42,7 @@ fn ports_are_named_and_different() {
         json!({"ports": [port("a", 0), port("a", 2)]}),
         &[("FieldValueInvalid", "spec.ports[0].port"), ("FieldValueDuplicate", "spec.ports[1].name")],
     );
-    let errors = create(&service(json!({"ports": [port("a", 1), port("b", 1)]})));
+    let errors = create(&service(json!({"ports": [port("a", 1), port("b", 1)]})), &Given::default());
     let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(
         texts,
@@ -108,7 +110,7 @@ fn addresses_are_one_per_family() {
 #[test]
 fn an_address_stays() {
     let check = |new: Value, old: Value, expected: &[&str]| {
-        let errors = update::update("", &service(new), &service(old));
+        let errors = update::update("", &service(new), &service(old), &Given::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
     };
     let ips = |ips: &[&str]| json!({"clusterIP": ips.first(), "clusterIPs": ips});
@@ -132,7 +134,7 @@ fn a_load_balancer_has_names_or_addresses() {
         service
     };
     let check = |service: Object, expected: &[&str]| {
-        let errors = update::update("status", &service, &self::service(json!({})));
+        let errors = update::update("status", &service, &self::service(json!({})), &Given::default());
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
     };
     check(with("LoadBalancer", json!({"ip": "1.2.3.4", "ipMode": "VIP"})), &[]);
@@ -140,4 +142,22 @@ fn a_load_balancer_has_names_or_addresses() {
     check(with("LoadBalancer", json!({"ip": "1.2.3.4"})), &[&path("ipMode")]);
     check(with("LoadBalancer", json!({"hostname": "1.2.3.4"})), &[&path("hostname")]);
     check(with("ClusterIP", json!({})), &["status.loadBalancer.ingress"]);
+}
+
+#[test]
+fn addresses_are_spelt_as_the_gate_says() {
+    let sloppy = json!({
+        "type": "LoadBalancer", "externalTrafficPolicy": "Cluster", "allocateLoadBalancerNodePorts": true,
+        "clusterIP": "10.0.0.011", "clusterIPs": ["10.0.0.011"], "externalIPs": ["192.168.0.012"],
+        "loadBalancerSourceRanges": ["010.0.0.0/8"],
+    });
+    let fields = |open: bool| {
+        let gates = Gates::default().with(Gate::StrictIPCIDRValidation, open);
+        let given = Given { settings: Settings { gates, ..Settings::default() }, ..Given::default() };
+        let errors = create(&service(sloppy.clone()), &given);
+        errors.iter().map(|error| error.field().to_owned()).collect::<Vec<_>>()
+    };
+    let all = ["spec.clusterIPs[0]", "spec.externalIPs[0]", "spec.LoadBalancerSourceRanges[0]"];
+    assert_eq!(fields(true), all);
+    assert_eq!(fields(false), [""; 0]);
 }

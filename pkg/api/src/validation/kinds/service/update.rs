@@ -1,9 +1,10 @@
 //! What may change in a service.
 
-use super::super::metadata_update;
+use super::super::{Given, metadata_update};
 use super::cluster_ips::{is_headless, listed};
 use super::{load_balancer_class, needs_health_check, validate};
 use crate::tree::{child, children, integer, list, maybe_text, text, texts};
+use crate::validation::Spelling;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::{host_name, one_of};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
@@ -13,10 +14,10 @@ use std::collections::BTreeSet;
 
 const IMMUTABLE: &str = "may not change once set";
 
-pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+pub(super) fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
-        status(new, old, &mut errors);
+        status(new, old, given.spelling(), &mut errors);
         return errors;
     }
     let empty = Object::new();
@@ -37,7 +38,7 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList
     if needs_health_check(spec) && needs_health_check(old_spec) && port(spec) != port(old_spec) {
         errors.push(Error::forbidden(&Path::root("spec.healthCheckNodePort"), "field is immutable"));
     }
-    validate(new, Some(old), &mut errors);
+    validate(new, Some(old), given.spelling(), &mut errors);
     errors
 }
 
@@ -107,7 +108,7 @@ fn ingress(service: &Object) -> impl Iterator<Item = &Object> {
     balancer.into_iter().flat_map(|balancer| children(balancer, "ingress"))
 }
 
-fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
+fn status(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList) {
     let path = Path::root("status.loadBalancer.ingress");
     let balanced = child(new, "spec").is_some_and(|spec| text(spec, "type") == "LoadBalancer");
     if !balanced && ingress(new).next().is_some() {
@@ -119,7 +120,7 @@ fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
         let path = path.index(index);
         let (ip, mode_path) = (text(ingress, "ip"), path.child("ipMode"));
         if !ip.is_empty() {
-            legacy_ip(&path.child("ip"), ip, &old_ips, errors);
+            legacy_ip(&path.child("ip"), ip, &old_ips, spelling, errors);
         }
         match (maybe_text(ingress, "ipMode"), ip) {
             (None, "") => {}

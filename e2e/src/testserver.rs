@@ -1,0 +1,60 @@
+//! A server that hands out forks: the binary's `testserver`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::kubectl::Kubectl;
+use crate::process::Lines;
+use crate::tools;
+
+/// How long it may take to start.
+pub const START_LIMIT: Duration = Duration::from_secs(60);
+/// What it prints when it hands out forks.
+const READY: &str = "export MAINSTAY_TESTSERVER=";
+
+/// A test server; killed when it is dropped.
+pub struct TestServer {
+    /// Its own directory, for its socket and temporary files.
+    pub dir: TempDir,
+    /// The process.
+    pub process: Lines,
+    /// Where forks are to be had, as clients are told.
+    pub address: String,
+}
+
+impl TestServer {
+    /// Starts one, and waits until it hands out forks.
+    pub fn start(flags: &[&str]) -> Self {
+        let dir = TempDir::new().unwrap();
+        let mut command = Command::new(tools::apiserver());
+        let listen = format!("--listen=unix:{}", dir.path().join("socket").display());
+        let log = std::fs::File::create(dir.path().join("log")).unwrap();
+        command.arg("testserver").arg(listen).args(flags).env("TMPDIR", dir.path()).stderr(log);
+        let process = Lines::start(&mut command);
+        let ready = process.find(START_LIMIT, |line| line.starts_with(READY));
+        let ready = ready.expect("the test server does not become ready");
+        TestServer { address: ready.trim_start_matches(READY).to_owned(), dir, process }
+    }
+
+    /// Asks for something; the connection, and the kubeconfig.
+    pub fn ask(&self, word: &str) -> (BufReader<UnixStream>, serde_json::Value) {
+        let mut stream = UnixStream::connect(self.address.strip_prefix("unix:").unwrap()).unwrap();
+        stream.write_all(format!("{word}\n").as_bytes()).unwrap();
+        let (mut stream, mut line) = (BufReader::new(stream), String::new());
+        stream.read_line(&mut line).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let kubeconfig = answer["kubeconfig"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        (stream, serde_json::from_str(kubeconfig).unwrap())
+    }
+
+    /// kubectl for whom a kubeconfig is for.
+    pub fn kubectl(&self, kubeconfig: &serde_json::Value, name: &str) -> Kubectl {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, kubeconfig.to_string()).unwrap();
+        Kubectl::new(&path, self.dir.path())
+    }
+}

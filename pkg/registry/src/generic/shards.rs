@@ -1,0 +1,161 @@
+//! The text of a shard selector: `shardRange(object.metadata.uid, '0x…', '0x…') || …`. It is written in the
+//! expression language and read as a syntax tree; nothing of it is ever evaluated.
+
+use apimachinery::go_quote::quote;
+use apimachinery::sharding::{ShardKey, ShardRange, Shards};
+use cel::parser::{self, Macros, Options};
+use cel::source::Source;
+use cel::syntax::{Expr, Kind, Literal, Syntax};
+
+/// One past the last hash, as it is written.
+const END: &str = "10000000000000000";
+/// Digits of a hash.
+const DIGITS: usize = 16;
+
+/// Reads a selector.
+///
+/// # Errors
+/// What is wrong with it, in upstream's words.
+pub(super) fn parse(text: &str) -> Result<Shards, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("empty shard selector is not allowed; omit the parameter for unfiltered lists".to_owned());
+    }
+    let options = Options { optional_syntax: false, ..Options::new(Macros::NONE) };
+    let syntax = parser::parse(&Source::new(text), &options).map_err(|errors| {
+        let first = errors.kept().first().map_or("", |error| &error.message);
+        format!("CEL parse error: {first}")
+    })?;
+    let mut ranges = Vec::new();
+    collect(&syntax, syntax.root().ok_or("CEL parse error: ")?, &mut ranges)?;
+    let (first, _) = *ranges.first().ok_or("CEL parse error: ")?;
+    if let Some((other, _)) = ranges.iter().find(|(key, _)| *key != first) {
+        let (first, other) = (quote(first.path()), quote(other.path()));
+        return Err(format!("all shard ranges must use the same field, got {first} and {other}"));
+    }
+    Ok(Shards::new(first, ranges.into_iter().map(|(_, range)| range).collect()))
+}
+
+/// Reads a range, or several with `||` between them. Nesting is bounded by the parser.
+fn collect(syntax: &Syntax, expr: Expr, ranges: &mut Vec<(ShardKey, ShardRange)>) -> Result<(), String> {
+    let Kind::Call { function, args, .. } = syntax.kind(expr) else {
+        let kind = number_of(syntax.kind(expr));
+        return Err(format!("unexpected expression kind {kind}; expected shardRange() call or || operator"));
+    };
+    let args = syntax.exprs(args);
+    match syntax.name(function) {
+        "_||_" => args.iter().try_for_each(|side| collect(syntax, *side, ranges)),
+        "shardRange" => {
+            ranges.push(range(syntax, args)?);
+            Ok(())
+        }
+        other => {
+            let other = quote(other);
+            Err(format!("unsupported function {other}; only shardRange() and || are allowed"))
+        }
+    }
+}
+
+/// Reads the arguments of `shardRange`.
+fn range(syntax: &Syntax, args: &[Expr]) -> Result<(ShardKey, ShardRange), String> {
+    let &[path, start, end] = args else {
+        return Err(format!("shardRange() requires exactly 3 arguments, got {}", args.len()));
+    };
+    let path = path_of(syntax, path).map_err(|e| format!("shardRange() first argument: {e}"))?;
+    let key = ShardKey::ALL.into_iter().find(|key| key.path() == path).ok_or_else(|| {
+        let [uid, namespace] = ShardKey::ALL.map(ShardKey::path);
+        format!("unsupported field path {}; supported: {uid}, {namespace}", quote(&path))
+    })?;
+    let range = ShardRange { start: number(syntax, start, "hexStart")?, end: number(syntax, end, "hexEnd")? };
+    if range.start >= range.end {
+        let ShardRange { start, end } = range;
+        return Err(format!("shard range start 0x{start:016x} must be less than end 0x{end:016x}"));
+    }
+    Ok((key, range))
+}
+
+/// The path that a chain of members is.
+fn path_of(syntax: &Syntax, expr: Expr) -> Result<String, String> {
+    match syntax.kind(expr) {
+        Kind::Ident(name) => Ok(syntax.name(name).to_owned()),
+        Kind::Select { operand, field, .. } => {
+            Ok(format!("{}.{}", path_of(syntax, operand)?, syntax.name(field)))
+        }
+        other => {
+            let kind = number_of(other);
+            Err(format!("expected field path (e.g. object.metadata.uid), got expression kind {kind}"))
+        }
+    }
+}
+
+/// Reads one end of a range.
+fn number(syntax: &Syntax, expr: Expr, what: &str) -> Result<u128, String> {
+    let text = match syntax.kind(expr) {
+        Kind::Literal(Literal::String(text)) => syntax.name(text),
+        Kind::Literal(literal) => {
+            return Err(format!("{what} must be a string literal, got {}", go_type(literal)));
+        }
+        other => {
+            let kind = number_of(other);
+            return Err(format!("{what} must be a string literal (e.g. '0xff'), got expression kind {kind}"));
+        }
+    };
+    let shown = quote(text);
+    let Some(digits) = text.strip_prefix("0x") else {
+        return Err(format!("{what} must have '0x' prefix, got {shown}"));
+    };
+    if digits.is_empty() {
+        return Err(format!("{what}: hex value is required after '0x'"));
+    }
+    if digits.len() > END.len() {
+        let (len, max, digits) = (digits.len(), END.len(), quote(digits));
+        return Err(format!("{what}: hex value too long ({len} chars, max {max}): {digits}"));
+    }
+    if let Some(bad) = digits.chars().find(|c| !matches!(c, '0'..='9' | 'a'..='f')) {
+        return Err(format!("{what}: invalid hex character {} in {shown}", quote(&bad.to_string())));
+    }
+    match digits.len() {
+        DIGITS => {}
+        _ if digits == END => {}
+        len if len > DIGITS => {
+            return Err(format!("{what}: 17-digit hex value must be '0x{END}' (2^64), got {shown}"));
+        }
+        _ => {
+            let meant = quote(&format!("0x{digits:0>DIGITS$}"));
+            return Err(format!(
+                "{what} must be a 0x-prefixed 16-digit hex value, got {shown} (did you mean {meant}?)"
+            ));
+        }
+    }
+    u128::from_str_radix(digits, 16).map_err(|e| format!("{what}: {e}"))
+}
+
+/// The number by which cel-go names what a node is.
+fn number_of(kind: Kind) -> u8 {
+    match kind {
+        Kind::Call { .. } => 1,
+        Kind::Comprehension(_) => 2,
+        Kind::Ident(_) => 3,
+        Kind::List { .. } => 4,
+        Kind::Literal(_) => 5,
+        Kind::Map(_) => 6,
+        Kind::Select { .. } => 7,
+        Kind::Struct { .. } => 8,
+    }
+}
+
+/// The type that a literal has in Go, where texts name it.
+fn go_type(literal: Literal) -> &'static str {
+    match literal {
+        Literal::Null => "structpb.NullValue",
+        Literal::Bool(_) => "bool",
+        Literal::Int(_) => "int64",
+        Literal::Uint(_) => "uint64",
+        Literal::Double(_) => "float64",
+        Literal::String(_) => "string",
+        Literal::Bytes(_) => "[]uint8",
+    }
+}
+
+#[cfg(test)]
+mod tests;
