@@ -23,13 +23,9 @@ test: deps tools
 	$(CARGO) test --workspace
 
 # Every fuzz target for FUZZ_SECONDS, guided by coverage; `make test` has short forms of them with fixed seeds. Needs
-# a nightly toolchain and cargo-fuzz.
-fuzz:
-	for crate in pkg/*/fuzz; do \
-	  for target in $$(ls $$crate/fuzz_targets | sed 's/[.]rs$$//'); do \
-	    (cd $$crate/.. && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048) || exit 1; \
-	  done; \
-	done
+# cargo-fuzz and a C++ compiler besides. One alone: tools/fuzz.sh SECONDS CRATE TARGET.
+fuzz: deps
+	CARGO=$(CARGO) tools/fuzz.sh $(FUZZ_SECONDS)
 
 e2e: deps tools
 	$(CARGO) test -p e2e
