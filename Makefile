@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build dist test fuzz e2e hostile chaos rolling verify load bench bench-cluster microbench docs generate generate-check deps tools
+.PHONY: run build dist test fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -23,13 +23,9 @@ test: deps tools
 	$(CARGO) test --workspace
 
 # Every fuzz target for FUZZ_SECONDS, guided by coverage; `make test` has short forms of them with fixed seeds. Needs
-# a nightly toolchain and cargo-fuzz.
-fuzz:
-	for crate in pkg/*/fuzz; do \
-	  for target in $$(ls $$crate/fuzz_targets | sed 's/[.]rs$$//'); do \
-	    (cd $$crate/.. && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048) || exit 1; \
-	  done; \
-	done
+# cargo-fuzz and a C++ compiler besides. One alone: tools/fuzz.sh SECONDS CRATE TARGET.
+fuzz: deps
+	CARGO=$(CARGO) tools/fuzz.sh $(FUZZ_SECONDS)
 
 e2e: deps tools
 	$(CARGO) test -p e2e
@@ -80,6 +76,14 @@ load: deps
 	$(CARGO) build --release -p kube-apiserver
 	LOAD=long KUBE_APISERVER=$(CURDIR)/target/release/kube-apiserver \
 	  $(CARGO) test --release -p e2e --test load -- --nocapture
+
+# Those, hostile bodies and writers at once, for EVERYTHING_SECONDS, against a server that may have 2 GiB: whether it
+# lives and keeps what it acknowledged. `make test` has a short one.
+EVERYTHING_SECONDS ?= 120
+everything: deps
+	$(CARGO) build --release -p kube-apiserver
+	EVERYTHING_SECONDS=$(EVERYTHING_SECONDS) KUBE_APISERVER=$(CURDIR)/target/release/kube-apiserver \
+	  $(CARGO) test --release -p e2e --test everything -- --nocapture
 
 # The parts, one by one.
 microbench: deps

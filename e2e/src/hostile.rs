@@ -9,6 +9,7 @@ pub mod cases;
 pub mod node;
 pub mod process;
 pub mod run;
+pub mod storm;
 
 /// Memory by bytes of body.
 pub const MEMORY_FACTOR: u64 = 20;
@@ -25,4 +26,5 @@ pub const ANSWER_BASE: u64 = 1 << 20;
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;
 
 pub use cases::{Attack, Case, Form};
-pub use run::{Finding, Limits, Report, run};
+pub use run::{Finding, Limits, Report, run, start_bounded};
+pub use storm::storm;

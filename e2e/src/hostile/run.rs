@@ -24,7 +24,7 @@ const CPU_MILLIS_IGNORED: u64 = 1000;
 /// How many times the time of a body one twice as long may take. What is quadratic takes four times.
 const CPU_RATIO_MAX: u64 = 3;
 /// The object that patches are for.
-const BASE: &str = "base";
+pub(super) const BASE: &str = "base";
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +118,7 @@ pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl
 }
 
 /// All cases in an order that the seed decides.
-fn sample(seed: u64) -> impl Iterator<Item = Case> {
+pub(super) fn sample(seed: u64) -> impl Iterator<Item = Case> {
     let places = places();
     let variants = ATTACKS.len() * FORMS.len();
     let mut order: Vec<usize> = (0..places.len() * variants).collect();
@@ -143,8 +143,40 @@ fn splitmix(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
+/// A server that takes every form of every kind, under a bound of memory.
+///
+/// # Panics
+/// When it does not start.
+pub fn start_bounded() -> Server {
+    let mut server = Server::start_flagged(&FLAGS);
+    // What is found is told by reports.
+    server.allow_log("");
+    let bound = Rlimit { current: Some(PROCESS_BYTES_MAX), maximum: Some(PROCESS_BYTES_MAX) };
+    let id = Pid::from_raw(server.pid().cast_signed());
+    prlimit(id, Bound::As, bound).expect("the process is ours");
+    server
+}
+
+/// Makes the objects that patches are for, of all kinds that need no more than a name; says where they are.
+pub(super) async fn make_bases(client: &Client) -> BTreeSet<String> {
+    let mut bases = BTreeSet::new();
+    let mut rows = places();
+    rows.dedup_by_key(|(row, _)| std::ptr::from_ref(*row));
+    for (row, path) in rows {
+        let case = Case { row, path, attack: ATTACKS[0], form: Form::Json };
+        let path = collection(&case);
+        let body = format!("{{\"metadata\":{{\"name\":\"{BASE}\"}}}}").into_bytes();
+        let request = Request::post(&path).header("content-type", case.form.media_type());
+        let answer = client.send(request.body(Body::from(body)).expect("a request")).await;
+        if answer.is_ok_and(|answer| answer.status() == 201) {
+            bases.insert(path);
+        }
+    }
+    bases
+}
+
 /// Where objects of the case's kind are.
-fn collection(case: &Case) -> String {
+pub(super) fn collection(case: &Case) -> String {
     let root = if case.row.group.is_empty() { "api" } else { "apis" };
     let namespace = if case.row.namespaced { "namespaces/default/" } else { "" };
     format!("/{root}/{}/{namespace}{}", case.row.group_version, case.row.plural)
@@ -152,33 +184,11 @@ fn collection(case: &Case) -> String {
 
 impl Target {
     async fn start() -> Self {
-        let mut server = Server::start_flagged(&FLAGS);
-        // What is found is told by the report.
-        server.allow_log("");
+        let mut server = start_bounded();
         let pid = server.pid();
-        let bound = Rlimit { current: Some(PROCESS_BYTES_MAX), maximum: Some(PROCESS_BYTES_MAX) };
-        let id = Pid::from_raw(pid.cast_signed());
-        prlimit(id, Bound::As, bound).expect("the process is ours");
         let client = server.client().await;
-        let mut target = Target { server, client, process: Process(pid), bases: BTreeSet::new() };
-        target.make_bases().await;
-        target
-    }
-
-    /// Makes the objects that patches are for, of all kinds that need no more than a name.
-    async fn make_bases(&mut self) {
-        let mut rows = places();
-        rows.dedup_by_key(|(row, _)| std::ptr::from_ref(*row));
-        for (row, path) in rows {
-            let case = Case { row, path, attack: ATTACKS[0], form: Form::Json };
-            let path = collection(&case);
-            let body = format!("{{\"metadata\":{{\"name\":\"{BASE}\"}}}}").into_bytes();
-            let request = Request::post(&path).header("content-type", case.form.media_type());
-            let answer = self.client.send(request.body(Body::from(body)).expect("a request")).await;
-            if answer.is_ok_and(|answer| answer.status() == 201) {
-                self.bases.insert(path);
-            }
-        }
+        let bases = make_bases(&client).await;
+        Target { server, client, process: Process(pid), bases }
     }
 
     /// Sends a body and compares what it cost with what it may.
@@ -219,7 +229,7 @@ impl Target {
         let memory = self.process.memory().ok_or_else(dead)?;
         self.process.forget_peak();
         let cpu = self.process.cpu_millis().ok_or_else(dead)?;
-        let answered = timeout(patience, self.send(case, body)).await;
+        let answered = timeout(patience, send(&self.client, case, body)).await;
         let (peak, now) = (self.process.memory_peak(), self.process.cpu_millis());
         let running = self.server.is_running();
         let (true, Some(peak), Some(now)) = (running, peak, now) else {
@@ -232,29 +242,27 @@ impl Target {
         let (code, answer, panicked) = answered.map_err(|error| format!("no answer: {error}"))?;
         Ok(Cost { body: size, code, answer, memory, cpu_millis, panicked })
     }
+}
 
-    /// The code of the answer, its length, and whether it speaks of a panic.
-    async fn send(&self, case: &Case, body: Vec<u8>) -> Result<(u16, u64, bool), String> {
-        let path = collection(case);
-        let query = "dryRun=All&fieldManager=hostile";
-        let (method, uri) = match case.form {
-            Form::Apply => (Method::PATCH, format!("{path}/hostile?{query}&force=true")),
-            form if form.patches() => (Method::PATCH, format!("{path}/{BASE}?{query}")),
-            _ => (Method::POST, format!("{path}?{query}")),
-        };
-        let request =
-            Request::builder().method(method).uri(uri).header("content-type", case.form.media_type());
-        let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
-        let answer = self.client.send(request).await.map_err(|error| error.to_string())?;
-        let code = answer.status().as_u16();
-        let (mut body, mut bytes, mut panicked) = (answer.into_body(), 0, false);
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| error.to_string())?;
-            let data = frame.data_ref().map_or(&[][..], |data| data);
-            panicked |=
-                code == 500 && bytes == 0 && String::from_utf8_lossy(data).contains("apiserver to panic");
-            bytes += data.len() as u64;
-        }
-        Ok((code, bytes, panicked))
+/// The code of the answer, its length, and whether it speaks of a panic.
+pub(super) async fn send(client: &Client, case: &Case, body: Vec<u8>) -> Result<(u16, u64, bool), String> {
+    let path = collection(case);
+    let query = "dryRun=All&fieldManager=hostile";
+    let (method, uri) = match case.form {
+        Form::Apply => (Method::PATCH, format!("{path}/hostile?{query}&force=true")),
+        form if form.patches() => (Method::PATCH, format!("{path}/{BASE}?{query}")),
+        _ => (Method::POST, format!("{path}?{query}")),
+    };
+    let request = Request::builder().method(method).uri(uri).header("content-type", case.form.media_type());
+    let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
+    let answer = client.send(request).await.map_err(|error| error.to_string())?;
+    let code = answer.status().as_u16();
+    let (mut body, mut bytes, mut panicked) = (answer.into_body(), 0, false);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| error.to_string())?;
+        let data = frame.data_ref().map_or(&[][..], |data| data);
+        panicked |= code == 500 && bytes == 0 && String::from_utf8_lossy(data).contains("apiserver to panic");
+        bytes += data.len() as u64;
     }
+    Ok((code, bytes, panicked))
 }

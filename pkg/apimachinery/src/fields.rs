@@ -128,7 +128,7 @@ impl Selector {
     }
 }
 
-/// The canonical text, which parses to the same selector.
+/// The text, which parses to the same terms; in another order if `==` or escapes decided about theirs.
 impl Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, term) in self.terms.iter().enumerate() {

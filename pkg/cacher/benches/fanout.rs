@@ -15,7 +15,7 @@ use cacher::{
 };
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use storage::{KeyValue, Revision};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
@@ -187,7 +187,8 @@ fn list(bencher: Bencher, nodes: usize, predicate: &Predicate, expected: usize) 
         predicate: predicate.clone(),
     };
     bencher.counter(ItemsCount::new(expected)).bench_local(|| {
-        let page = world.cache.snapshot().unwrap().list(&query, world.revision).unwrap();
+        let page =
+            world.cache.snapshot().unwrap().list(&query, world.revision).now_or_never().unwrap().unwrap();
         let mut found = 0;
         page.items.iter().visit(|element| {
             found += usize::from(black_box(element).revision() > 0);

@@ -31,7 +31,7 @@ pub use delegator::{Delegator, Difference, Error, Found, Freshness};
 pub use driver::Driver;
 pub use element::{Damage, Element, Header, HeaderBuilder, Ingest};
 pub use extent::Extent;
-pub use list::{Items, ItemsIter, ListQuery, Page};
+pub use list::{Items, ItemsIter, ListQuery, OBJECTS_AT_ONCE, Page};
 pub use memo::{Budget, Memo, Representation, Reserved};
 pub use options::Options;
 pub use predicate::{Field, FieldTerm, Predicate, ShardTerm};

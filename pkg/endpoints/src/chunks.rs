@@ -17,7 +17,17 @@ pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// Where a body comes from. It has two parts: what differs between two answers with the same items,
 /// and the items, which are the same bytes as long as they do not change.
 pub(crate) trait Source: Send + 'static {
-    /// Appends the first part. Called once, before anything else. `rest` is the length of the second
+    /// Finds out a part of what the first part of the body says of the second: some milliseconds of work at most.
+    /// Returns whether more is to be found out. Called until it is not, before anything else, but not at all where
+    /// the second part is at hand.
+    ///
+    /// # Errors
+    /// What cannot be encoded.
+    fn prepare(&mut self) -> Result<bool, Box<Status>> {
+        Ok(false)
+    }
+
+    /// Appends the first part. Called once, before the second is asked for. `rest` is the length of the second
     /// part, where it is known because that part is at hand already; it is not asked for then.
     ///
     /// # Errors
@@ -49,6 +59,10 @@ impl<S: Source> Indented<S> {
 }
 
 impl<S: Source> Source for Indented<S> {
+    fn prepare(&mut self) -> Result<bool, Box<Status>> {
+        self.source.prepare()
+    }
+
     /// The length of the rest is not asked for: nobody keeps a rest that is indented.
     fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         self.compact.clear();

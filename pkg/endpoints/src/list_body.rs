@@ -7,7 +7,7 @@ use api::resources::Handle;
 use apimachinery::status::Status;
 use jsontree::Value;
 use registry::generic::ListPage;
-use registry::{Budget, Element, ItemsIter};
+use registry::{Budget, Element, ItemsIter, OBJECTS_AT_ONCE};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META;
 use schema::object::Object;
 use schema::{cbor, json_write, proto};
@@ -72,8 +72,8 @@ impl Listing {
     }
 }
 
-/// So many objects are looked at in one go, if they are not wanted: less than a millisecond of work.
-const OBJECTS_AT_ONCE: usize = 5_000;
+/// So many are measured in one go. Most are measured in no time, but some have to be converted for it.
+const MEASURED_AT_ONCE: usize = 250;
 
 /// Has items written until `out` holds `enough` bytes, many objects have been looked at, or none is left; returns
 /// whether it is one of the former.
@@ -176,28 +176,34 @@ impl Source for Json {
     }
 }
 
-/// A list in CBOR. Shorter names come first, so the metadata follow the items.
+/// A list in CBOR. Shorter names come first, so the metadata follow the items, and their number stands in front of them.
 pub(crate) struct Cbor {
     listing: Listing,
     meta: Object,
-    /// How many items there are.
+    /// How many items there are, as far as they were counted,
     count: usize,
+    /// and those that were not.
+    uncounted: ItemsIter,
     items: ItemsIter,
 }
 
 impl Cbor {
     /// The list of a page.
     pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
-        let mut count = 0;
-        page.items.iter().visit(|_| {
-            count += 1;
-            ControlFlow::Continue(())
-        });
-        Cbor { meta: listing.meta(page), listing, count, items: page.items.iter() }
+        let meta = listing.meta(page);
+        Cbor { listing, meta, count: 0, uncounted: page.items.iter(), items: page.items.iter() }
     }
 }
 
 impl Source for Cbor {
+    fn prepare(&mut self) -> Result<bool, Box<Status>> {
+        let ended = self.uncounted.visit_some(OBJECTS_AT_ONCE, |_| {
+            self.count += 1;
+            ControlFlow::Continue(())
+        });
+        Ok(!ended)
+    }
+
     fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         out.extend_from_slice(&cbor::SELF_DESCRIBED);
         cbor::put_map(4, out);
@@ -272,18 +278,20 @@ pub(crate) struct Protobuf {
     begun: Vec<u8>,
     /// and what follows.
     items: ItemsIter,
-    /// How many bytes of items are still to come after `begun`.
+    /// What of that was not measured yet; `None` before the list is begun.
+    unmeasured: Option<ItemsIter>,
+    /// How many bytes of items are still to come after `begun`, as far as they were measured.
     due: usize,
 }
 
 impl Protobuf {
     /// The list of a page.
     pub(crate) fn new(listing: Listing, page: ListPage) -> Self {
-        Protobuf { listing, items: page.items.iter(), page, begun: Vec::new(), due: 0 }
+        Protobuf { listing, items: page.items.iter(), page, begun: Vec::new(), unmeasured: None, due: 0 }
     }
 
-    /// Begins with the items and measures the others.
-    fn measure(&mut self) -> Result<(), Box<Status>> {
+    /// Encodes the first items; what follows them is to be measured.
+    fn begin(&mut self) -> Result<ItemsIter, Box<Status>> {
         let (mut part, mut count) = (Vec::new(), 0);
         let Protobuf { listing, items, begun, .. } = self;
         each(items, begun, CHUNK_BYTES, |element, out| {
@@ -294,27 +302,33 @@ impl Protobuf {
         if count > 0 {
             others.nth(count - 1);
         }
-        let (mut due, mut failed) = (0, None);
-        others.visit(|element| match protobuf_len(&listing.outgoing(element), listing.shape) {
-            Ok(len) => {
-                due += field_len(len);
-                ControlFlow::Continue(())
-            }
-            Err(status) => {
-                failed = Some(status);
-                ControlFlow::Break(())
-            }
-        });
-        self.due = due;
-        failed.map_or(Ok(()), Err)
+        Ok(others)
     }
 }
 
 impl Source for Protobuf {
+    fn prepare(&mut self) -> Result<bool, Box<Status>> {
+        let Some(unmeasured) = &mut self.unmeasured else {
+            let others = self.begin()?;
+            self.unmeasured = Some(others);
+            return Ok(true);
+        };
+        let (mut measured, mut failed) = (0, None);
+        let ended = unmeasured.visit_some(OBJECTS_AT_ONCE, |element| {
+            match protobuf_len(&self.listing.outgoing(element), self.listing.shape) {
+                Ok(len) => self.due += field_len(len),
+                Err(status) => failed = Some(status),
+            }
+            measured += 1;
+            let stop = failed.is_some() || measured == MEASURED_AT_ONCE;
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        failed.map_or(Ok(!ended), Err)
+    }
+
     fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-        match rest {
-            Some(rest) => self.due = rest.saturating_sub(ENVELOPE_END.len()),
-            None => self.measure()?,
+        if let Some(rest) = rest {
+            self.due = rest.saturating_sub(ENVELOPE_END.len());
         }
         let (api_version, kind) = self.listing.type_meta();
         let (mut type_meta, mut meta) = (Vec::new(), Vec::new());

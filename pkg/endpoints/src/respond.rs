@@ -9,6 +9,7 @@ use api::resources::{Handle, Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
 };
@@ -94,14 +95,14 @@ impl Reply<'_> {
         &self,
         pool: &HeavyPool,
         user: &UserInfo,
-        make: impl FnOnce(Reply<'_>) -> Result<Response, Box<Status>> + Send + 'static,
+        make: impl for<'r> FnOnce(Reply<'r>) -> BoxFuture<'r, Result<Response, Box<Status>>> + Send + 'static,
     ) -> Result<Response, Box<Status>> {
         let (endpoint, headers) = (self.endpoint.clone(), self.headers.clone());
         let (representation, table, budget) = (self.representation, self.table, Arc::clone(self.budget));
         let (warnings, trace) = (self.warnings.clone(), self.trace.clone());
         let work = async move {
             let (endpoint, headers, budget, trace) = (&endpoint, &headers, &budget, &trace);
-            make(Reply { endpoint, headers, representation, warnings, table, budget, trace })
+            make(Reply { endpoint, headers, representation, warnings, table, budget, trace }).await
         };
         pool.run(&user.name, work).await?
     }

@@ -66,6 +66,17 @@ impl Trace {
         Ok(self.until_sent(span, group_version, response))
     }
 
+    /// As [`serialized`](Self::serialized), for an answer whose making gives way.
+    pub(crate) async fn serialized_by(
+        &self,
+        group_version: &str,
+        made: impl Future<Output = Result<Response, Box<Status>>>,
+    ) -> Result<Response, Box<Status>> {
+        let span = self.begin_answer();
+        let response = made.await?;
+        Ok(self.until_sent(span, group_version, response))
+    }
+
     /// A refusal, recorded as [`serialized`](Self::serialized) answers are.
     pub(crate) fn refused(&self, make: impl FnOnce() -> Response) -> Response {
         let span = self.begin_answer();

@@ -13,7 +13,7 @@ pub mod strategy;
 pub(crate) mod testing;
 
 pub use api::meta;
-pub use cacher::{Budget, Element, Items, ItemsIter, Memo};
+pub use cacher::{Budget, Element, Items, ItemsIter, Memo, OBJECTS_AT_ONCE};
 pub use client::Client;
 pub use codec::{Stored, StoredRef};
 pub use follow::{Follower, Following, View};

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use storage::Revision;
 use tokio::time::Instant;
 
 use super::*;
+use crate::core::Snapshot;
 use crate::core::testing::*;
-use crate::{EventType, Freshness, ListQuery};
+use crate::{Error, EventType, Freshness, ListQuery, Page};
 
 const PODS: &str = "/r/pods/";
 
@@ -50,6 +52,11 @@ fn query(selection: &Selection, start: Option<&str>, limit: usize) -> ListQuery 
         freshness: Freshness::NotOlderThan(0),
         predicate: selection.predicate.clone(),
     }
+}
+
+/// A list that is short enough to be made without giving way.
+fn list(snapshot: &Arc<Snapshot>, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
+    snapshot.list(query, revision).now_or_never().unwrap()
 }
 
 /// The items of a list.

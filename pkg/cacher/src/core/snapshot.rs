@@ -8,6 +8,7 @@ use std::sync::Arc;
 use storage::Revision;
 
 use super::{Change, Frames, Incoming};
+use crate::list::OBJECTS_AT_ONCE;
 use crate::memo::Budget;
 use crate::{Element, Error, Items, ListQuery, Page, Predicate, Scope};
 use storage::tree::{Cursor, Keyed, Tree};
@@ -174,13 +175,13 @@ impl Snapshot {
     }
 
     /// A list or a page of it, reported as of `revision`. Without a limit the items are selected while
-    /// they are pulled; with one only the page is looked at.
+    /// they are pulled; with one only the page is looked at, which gives way when it takes long.
     ///
     /// # Errors
     /// [`Error::Corrupt`] when a value in the range cannot be read.
-    pub fn list(self: &Arc<Self>, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
+    pub async fn list(self: &Arc<Self>, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
         if query.limit > 0 {
-            return self.page(query, revision);
+            return self.page(query, revision).await;
         }
         let start = query.start.as_deref();
         self.all_readable(&query.scope, start, None)?;
@@ -188,16 +189,21 @@ impl Snapshot {
         Ok(Page { items, revision, next: None, remaining: None })
     }
 
-    fn page(&self, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
+    async fn page(&self, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
         let start = query.start.as_deref();
         let mut walk = self.walk(&query.scope, start, &query.predicate);
         let all = walk.remaining();
         let mut items = Vec::with_capacity(all.min(query.limit));
+        let mut looked_at = 0_usize;
         while items.len() < query.limit
             && let Some(element) = walk.next()
         {
             if query.predicate.matches(element) {
                 items.push(Arc::clone(element));
+            }
+            looked_at += 1;
+            if looked_at.is_multiple_of(OBJECTS_AT_ONCE) {
+                tokio::task::yield_now().await;
             }
         }
         let more = walk.remaining() > 0;

@@ -138,7 +138,7 @@ impl Delegator {
             ListRoute::Current(need) => {
                 self.wait(resource, need).await.map_err(|stale| self.stale(stale))?;
                 let limit = route::limit(query);
-                self.list_current(resource, cache, &ListQuery { limit, ..query.clone() })
+                self.list_current(resource, cache, &ListQuery { limit, ..query.clone() }).await
             }
         }
     }
@@ -170,7 +170,7 @@ impl Delegator {
     ) -> Result<Page, Error> {
         let counts = &resource.metrics.consistent;
         if self.wait(resource, Need::Latest).await.is_ok() {
-            let page = self.list_current(resource, cache, query);
+            let page = self.list_current(resource, cache, query).await;
             if page.is_ok() { &counts.cached } else { &counts.failed }.increment();
             return page;
         }
@@ -179,11 +179,16 @@ impl Delegator {
         page
     }
 
-    fn list_current(&self, resource: &Resource, cache: &Cache, query: &ListQuery) -> Result<Page, Error> {
+    async fn list_current(
+        &self,
+        resource: &Resource,
+        cache: &Cache,
+        query: &ListQuery,
+    ) -> Result<Page, Error> {
         let Some((snapshot, revision)) = self.current(cache) else {
             return Err(cache.not_ready(Instant::now()));
         };
-        list(resource, &snapshot, query, revision)
+        list(resource, &snapshot, query, revision).await
     }
 
     /// A list of the past; what the cache has forgotten is still in storage.
@@ -198,7 +203,7 @@ impl Delegator {
             return Err(self.stale(stale));
         }
         match cache.snapshot_at(revision) {
-            Some(snapshot) => list(resource, &snapshot, query, revision),
+            Some(snapshot) => list(resource, &snapshot, query, revision).await,
             None => self.list_storage(resource, query).await,
         }
     }
@@ -311,13 +316,13 @@ impl Delegator {
 }
 
 /// Lists a snapshot, counts, and notes it in the span.
-fn list(
+async fn list(
     resource: &Resource,
     snapshot: &Arc<Snapshot>,
     query: &ListQuery,
     revision: Revision,
 ) -> Result<Page, Error> {
-    let page = snapshot.list(query, revision)?;
+    let page = snapshot.list(query, revision).await?;
     resource.metrics.count_cache_list(snapshot, query, &page, resource.config.index);
     let span = Span::current();
     if !span.is_none() {

@@ -12,7 +12,7 @@ use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;
 
 use super::admission::Admission;
-use super::list::list_options;
+use super::list::{answer, list_options};
 use super::recorded;
 use crate::api::Call;
 use crate::body;
@@ -78,7 +78,7 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
     let admit = Admission::of(call, Options::Delete(&options));
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
     let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
-    call.reply()?.list(page, None)
+    answer(call, &call.reply()?, page, None).await
 }
 
 /// Options come from the body where there is one, and only else from the query.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::options::GetOptions;
 use api::resources::{Act, Resource};
 use apimachinery::status::Status;
+use futures::FutureExt as _;
 use registry::{StoredRef, Target, codec, strategy};
 use schema::object::Object;
 
@@ -12,7 +13,6 @@ use super::{componentstatus, connect};
 use crate::api::Call;
 use crate::dispatch::Response;
 use crate::heavy::HEAVY_READ_BYTES;
-use crate::respond::Reply;
 
 pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     match call.endpoint().act {
@@ -41,11 +41,15 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         }
         _ if element.size() > HEAVY_READ_BYTES => {
             let main = Arc::clone(&call.route.main);
-            let make = move |reply: Reply<'_>| {
-                let storage = main.row.row().storage.as_ref().ok_or_else(Status::unknown_path)?;
-                reply.element(200, storage, &element)
-            };
-            call.reply()?.made_by(&call.api.heavy, call.user, make).await
+            call.reply()?
+                .made_by(&call.api.heavy, call.user, move |reply| {
+                    async move {
+                        let storage = main.row.row().storage.as_ref().ok_or_else(Status::unknown_path)?;
+                        reply.element(200, storage, &element)
+                    }
+                    .boxed()
+                })
+                .await
         }
         _ => call.reply()?.element(200, storage, &element),
     }

@@ -5,12 +5,13 @@ use api::resources::Act;
 use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
+use futures::FutureExt as _;
 use registry::generic::ListPage;
 
 use super::{componentstatus, watch};
 use crate::api::Call;
 use crate::dispatch::Response;
-use crate::respond::Name;
+use crate::respond::{Name, Reply};
 use crate::route::Action;
 
 pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
@@ -24,14 +25,26 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     call.storage()?;
     let reply = call.reply()?;
     let page = call.api.registry.list(&call.target(), &options).await?;
-    if reply.whole() {
-        return reply.made_by(&call.api.heavy, call.user, |reply| reply.list(page, None)).await;
-    }
     let name = options.continue_token.is_empty().then(|| Name {
         lists: &call.api.compressed_lists,
         selection: selection(&call.info.namespace, &options, &page),
     });
-    reply.list(page, name)
+    answer(call, &reply, page, name).await
+}
+
+/// A page as an answer. One that has to be complete before any of it is sent is made where it keeps nobody waiting.
+pub(super) async fn answer(
+    call: &Call<'_>,
+    reply: &Reply<'_>,
+    page: ListPage,
+    name: Option<Name<'_>>,
+) -> Result<Response, Box<Status>> {
+    if reply.whole() {
+        return reply
+            .made_by(&call.api.heavy, call.user, |reply| async move { reply.list(page, None).await }.boxed())
+            .await;
+    }
+    reply.list(page, name).await
 }
 
 /// What a list is of, within its resource.

@@ -27,6 +27,7 @@ fn listing(stored: &Stored, shape: Shape) -> Listing {
 /// Everything that a source gives, asked for in pieces of `enough` bytes.
 fn streamed(source: &mut dyn Source, enough: usize) -> Vec<u8> {
     let mut all = Vec::new();
+    while source.prepare().unwrap() {}
     source.head(None, &mut all).unwrap();
     loop {
         let mut piece = Vec::new();
@@ -124,6 +125,7 @@ fn a_list_of_known_length_is_not_measured() {
     let whole = whole(&stored, Shape::Whole, Format::Protobuf);
     let mut measured = Protobuf::new(listing(&stored, Shape::Whole), page(&stored.elements));
     let mut head = Vec::new();
+    while measured.prepare().unwrap() {}
     measured.head(None, &mut head).unwrap();
     let mut known = Protobuf::new(listing(&stored, Shape::Whole), page(&[]));
     let mut again = Vec::new();
@@ -153,5 +155,19 @@ fn an_item_that_cannot_be_read_fails_the_list() {
     let mut json = Json::new(listing(&stored, Shape::Whole), &page(&stored.elements));
     assert_eq!(json.fill(&mut out, usize::MAX).unwrap_err().code, 500);
     let mut protobuf = Protobuf::new(listing(&stored, Shape::Whole), page(&stored.elements));
-    assert_eq!(protobuf.head(None, &mut out).unwrap_err().code, 500);
+    assert_eq!(protobuf.prepare().unwrap_err().code, 500);
+}
+
+#[test]
+fn a_long_list_is_measured_and_counted_in_steps() {
+    let steps =
+        |source: &mut dyn Source| 1 + std::iter::from_fn(|| source.prepare().unwrap().then_some(())).count();
+    let one = testing::of("", "v1", "configmaps");
+    let many = |count| one.elements.iter().cycle().take(count).cloned().collect::<Vec<_>>();
+    let mut counted = Cbor::new(listing(&one, Shape::Whole), &page(&many(2 * OBJECTS_AT_ONCE + 1)));
+    assert_eq!(steps(&mut counted), 3);
+    let mut measured = Protobuf::new(listing(&one, Shape::Whole), page(&many(OBJECTS_AT_ONCE)));
+    let taken = steps(&mut measured);
+    let most = OBJECTS_AT_ONCE / MEASURED_AT_ONCE;
+    assert!(taken > most / 2 && taken <= most + 2, "{taken}");
 }

@@ -1,5 +1,7 @@
 //! Lists as answers: streamed, compressed if they are large and the client takes that.
 
+use std::pin::pin;
+
 use apimachinery::status::Status;
 use http_body_util::BodyExt;
 use jsontree::Value;
@@ -7,6 +9,7 @@ use registry::generic::ListPage;
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST as PARTIAL_LIST;
 use schema::object::Object;
 use schema::yaml;
+use tokio::task::yield_now;
 
 use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
 use crate::chunks::{CHUNK_BYTES, Chunks, Indented, Source};
@@ -25,12 +28,13 @@ pub(crate) struct Name<'n> {
 }
 
 impl Reply<'_> {
-    /// A list. `name` is `None` for what is not worth remembering: parts of lists.
-    pub(crate) fn list(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
-        self.traced(|| self.of_page(page, name))
+    /// A list. `name` is `None` for what is not worth remembering: parts of lists. Gives way while it is made.
+    pub(crate) async fn list(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
+        let made = pin!(self.of_page(page, name));
+        self.trace.serialized_by(self.endpoint.row().group_version, made).await
     }
 
-    fn of_page(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
+    async fn of_page(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
         let Representation { format, transform, transform_version, .. } = self.representation;
         let shape = match transform {
             Transform::None | Transform::Table => Shape::Whole,
@@ -43,12 +47,12 @@ impl Reply<'_> {
         let listing = Listing { endpoint: self.endpoint.clone(), shape, budget: self.budget.clone() };
         match (transform, format) {
             // Ages change from second to second.
-            (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None),
-            (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted),
+            (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None).await,
+            (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted).await,
             // What would be remembered ends with the revision of the whole.
-            (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None),
-            _ if listing.in_order_of_names() => self.send(Json::new(listing, &page), None),
-            _ => self.send(Json::new(listing, &page), wanted),
+            (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None).await,
+            _ if listing.in_order_of_names() => self.send(Json::new(listing, &page), None).await,
+            _ => self.send(Json::new(listing, &page), wanted).await,
         }
     }
 
@@ -116,14 +120,18 @@ impl Reply<'_> {
 
     /// Sends what a source makes: at once if it is small, else while it is made. What fails before the
     /// first byte is out is a proper error.
-    fn send<S: Source + Unpin>(&self, source: S, wanted: Option<Wanted>) -> Result<Response, Box<Status>> {
+    async fn send<S: Source + Unpin>(
+        &self,
+        source: S,
+        wanted: Option<Wanted>,
+    ) -> Result<Response, Box<Status>> {
         match self.representation.pretty {
-            true => self.send_as_is(Indented::new(source), None),
-            false => self.send_as_is(source, wanted),
+            true => self.send_as_is(Indented::new(source), None).await,
+            false => self.send_as_is(source, wanted).await,
         }
     }
 
-    fn send_as_is<S: Source + Unpin>(
+    async fn send_as_is<S: Source + Unpin>(
         &self,
         mut source: S,
         wanted: Option<Wanted>,
@@ -132,6 +140,9 @@ impl Reply<'_> {
         if let Some(rest) = wanted.as_ref().and_then(Wanted::rest) {
             source.head(Some(rest.plain_len()), &mut made)?;
             return Ok(self.response(200, Remembered::new(&made, rest).boxed_unsync(), true));
+        }
+        while source.prepare()? {
+            yield_now().await;
         }
         source.head(None, &mut made)?;
         if self.whole() {

@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schema::builtin::ALL;
-use schema::proto::{decode, encode, is_canonical};
+use schema::builtin;
+use schema::proto::{Envelope, decode, encode, is_canonical};
 
 fuzz_target!(|data: &[u8]| {
-    let Some((choice, raw)) = data.split_first_chunk::<2>() else { return };
-    let message = ALL[usize::from(u16::from_le_bytes(*choice)) % ALL.len()];
+    let Ok(Envelope { api_version, kind, raw, .. }) = Envelope::parse(data) else { return };
+    let Some(message) = builtin::kind(&api_version, &kind) else { return };
     let Ok(tree) = decode(message, raw) else {
         assert!(!is_canonical(message, raw));
         return;

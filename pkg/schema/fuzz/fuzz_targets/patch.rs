@@ -1,16 +1,17 @@
-//! Any two texts as a document and each kind of patch: no panic, bounded output, and JSON comes out of
-//! JSON.
+//! Any two texts, with a NUL between them, as a document and each kind of patch: no panic, bounded output, and JSON
+//! comes out of JSON.
 #![no_main]
 
+use jsontree::Value;
 use libfuzzer_sys::fuzz_target;
 use schema::patch::json_patch::{COPIED_LENGTH_MAX, JsonPatch};
 use schema::patch::merge_patch::MergePatch;
 use schema::patch::{expand, strategic, text, typed};
 use schema::{builtin, json};
-use jsontree::Value;
 
-fuzz_target!(|data: (&[u8], &[u8])| {
-    let (document, patch) = data;
+fuzz_target!(|data: &[u8]| {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let (Some(document), Some(patch)) = (parts.next(), parts.next()) else { return };
     let message = builtin::kind("v1", "Pod").expect("the type is in the tables");
     let Ok(decoded) = json::decode(message, document) else { return };
     let Ok(document) = text(message, &decoded.object) else { return };

@@ -2,14 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schema::builtin::ALL;
+use schema::builtin;
 use schema::json_write;
-use schema::proto::decode;
+use schema::proto::{Envelope, decode};
 use schema::transcode::to_json;
 
 fuzz_target!(|data: &[u8]| {
-    let Some((choice, raw)) = data.split_first_chunk::<2>() else { return };
-    let message = ALL[usize::from(u16::from_le_bytes(*choice)) % ALL.len()];
+    let Ok(Envelope { api_version, kind, raw, .. }) = Envelope::parse(data) else { return };
+    let Some(message) = builtin::kind(&api_version, &kind) else { return };
     let mut direct = Vec::new();
     let transcoded = to_json(message, raw, None, None, &mut direct);
     let Ok(tree) = decode(message, raw) else {

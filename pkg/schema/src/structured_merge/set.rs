@@ -51,6 +51,16 @@ impl Set {
         set
     }
 
+    /// The empty set, with room for exactly so many first steps.
+    pub fn with_capacity(steps: usize) -> Self {
+        Set { nodes: Vec::with_capacity(steps) }
+    }
+
+    /// Makes room for exactly so many further first steps. Growing by doubling would have a long set three times at once.
+    pub fn reserve(&mut self, steps: usize) {
+        self.nodes.reserve_exact(steps);
+    }
+
     /// Whether no path is in the set.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()

@@ -1,5 +1,6 @@
-//! Any bytes as the head of a request on HTTP/1.1 and the body in chunks behind it: nothing panics, both end at the same
-//! place whatever pieces they come in, and a head that is read says once what it says.
+//! Any bytes as the head of a request on HTTP/1.1 and the body in chunks behind it, after one that says how large the
+//! pieces are that they come in: nothing panics, both end at the same place whatever the pieces, and a head that is read
+//! says once what it says.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,8 +15,9 @@ mod head;
 use chunks::Chunks;
 use head::Framing;
 
-fuzz_target!(|data: (&[u8], u8)| {
-    let (bytes, piece) = (data.0, usize::from(data.1) + 1);
+fuzz_target!(|data: &[u8]| {
+    let Some((piece, bytes)) = data.split_first() else { return };
+    let piece = usize::from(*piece) + 1;
     let whole = head::end(bytes, 0);
     let (mut pieces, mut seen) = (Ok(None), 0);
     while seen < bytes.len() && pieces == Ok(None) {

@@ -1,8 +1,10 @@
 //! Claims about lists of a snapshot.
 
 use std::ops::ControlFlow;
+use std::task::{Context, Poll, Waker};
 
 use super::*;
+use crate::OBJECTS_AT_ONCE;
 
 const OBJECTS: [(&str, Revision, &str); 7] = [
     ("a-b/1", 1, "n1 x"),
@@ -20,7 +22,7 @@ fn a_list_has_what_its_scope_and_predicate_say_in_order_of_keys() {
     let check = |scope: &str, node: &str, app: &str, start: Option<&str>, expected: &[&str]| {
         let start = start.map(|start| format!("{PODS}{start}"));
         let query = query(&select(scope, node, app), start.as_deref(), 0);
-        let page = snapshot.list(&query, 12).unwrap();
+        let page = list(&snapshot, &query, 12).unwrap();
         assert_eq!(names(page.items.iter()), expected, "{scope} {node} {app} {start:?}");
         assert_eq!((page.revision, page.next, page.remaining), (12, None, None));
         assert_eq!(page.items.version(), Some(10));
@@ -47,7 +49,7 @@ fn a_page_says_where_the_next_one_begins_and_what_remains_if_that_is_known() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     let check = |node: &str, app: &str, limit, expected: &[&str], next: Option<&str>, remaining| {
         let query = query(&select(PODS, node, app), None, limit);
-        let page = snapshot.list(&query, 12).unwrap();
+        let page = list(&snapshot, &query, 12).unwrap();
         assert_eq!(names(page.items.iter()), expected, "{node} {app} {limit}");
         assert_eq!(page.next, next.map(|next| format!("{PODS}{next}")), "{node} {app} {limit}");
         assert_eq!(page.remaining, remaining, "{node} {app} {limit}");
@@ -65,7 +67,7 @@ fn a_page_says_where_the_next_one_begins_and_what_remains_if_that_is_known() {
 #[test]
 fn items_can_be_gone_through_again_and_stay_as_they_were() {
     let cache = filled(Limits::default(), &OBJECTS, 10);
-    let page = cache.snapshot().unwrap().list(&query(&select(PODS, "", "x"), None, 0), 10).unwrap();
+    let page = list(&cache.snapshot().unwrap(), &query(&select(PODS, "", "x"), None, 0), 10).unwrap();
     let mut pass = page.items.iter();
     let first = pass.next().unwrap();
     change(&cache, "a/1", 11, None);
@@ -80,7 +82,7 @@ fn items_can_be_gone_through_again_and_stay_as_they_were() {
 fn a_visit_stops_when_it_is_told_to_and_goes_on_from_there() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
     for limit in [0, 100] {
-        let page = snapshot.list(&query(&select(PODS, "n1", ""), None, limit), 10).unwrap();
+        let page = list(&snapshot, &query(&select(PODS, "n1", ""), None, limit), 10).unwrap();
         let mut pass = page.items.iter();
         let mut visits = Vec::new();
         for _ in 0..3 {
@@ -98,7 +100,7 @@ fn a_visit_stops_when_it_is_told_to_and_goes_on_from_there() {
 #[test]
 fn a_visit_looks_at_no_more_objects_than_it_may_wanted_or_not() {
     let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
-    let page = snapshot.list(&query(&select(PODS, "", "x"), None, 0), 10).unwrap();
+    let page = list(&snapshot, &query(&select(PODS, "", "x"), None, 0), 10).unwrap();
     let (mut pass, mut names, mut visits) = (page.items.iter(), Vec::new(), 1);
     let mut look = |pass: &mut crate::ItemsIter| {
         pass.visit_some(2, |element| {
@@ -114,6 +116,22 @@ fn a_visit_looks_at_no_more_objects_than_it_may_wanted_or_not() {
 }
 
 #[test]
+fn a_page_for_which_many_objects_are_looked_at_gives_way_and_is_filled_all_the_same() {
+    let keys: Vec<String> = (0..2 * OBJECTS_AT_ONCE + 10).map(|number| format!("a/{number:06}")).collect();
+    let objects: Vec<_> =
+        keys.iter().map(|key| (key.as_str(), 5, "n1 x")).chain([("b/1", 6, "n1 y")]).collect();
+    let snapshot = filled(Limits::default(), &objects, 10).snapshot().unwrap();
+    let query = query(&select(PODS, "", "y"), None, 1);
+    let mut page = Box::pin(snapshot.list(&query, 10));
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..2 {
+        assert!(page.as_mut().poll(&mut context).is_pending());
+    }
+    let Poll::Ready(page) = page.as_mut().poll(&mut context) else { panic!("it gives way too often") };
+    assert_eq!(names(page.unwrap().items.iter()), ["b/1"]);
+}
+
+#[test]
 fn an_object_that_cannot_be_read_fails_the_lists_and_pages_in_whose_range_it_is() {
     let mut objects = OBJECTS;
     objects[3].2 = "broken";
@@ -121,7 +139,7 @@ fn an_object_that_cannot_be_read_fails_the_lists_and_pages_in_whose_range_it_is(
     let check = |scope: &str, node: &str, start: Option<&str>, limit, fails: bool| {
         let start = start.map(|start| format!("{PODS}{start}"));
         let query = query(&select(scope, node, ""), start.as_deref(), limit);
-        let error = cache.snapshot().unwrap().list(&query, 10).err();
+        let error = list(&cache.snapshot().unwrap(), &query, 10).err();
         let key = match &error {
             Some(Error::Corrupt { key, .. }) => Some(&**key),
             None => None,

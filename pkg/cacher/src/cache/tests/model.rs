@@ -74,7 +74,7 @@ impl World {
         let limit = self.dice.roll(4);
         let (mut got, mut start) = (Vec::new(), None);
         loop {
-            let page = snapshot.list(&query(&selection, start.as_deref(), limit), at).unwrap();
+            let page = list(&snapshot, &query(&selection, start.as_deref(), limit), at).unwrap();
             assert!(limit == 0 || page.items.len_max() <= limit);
             got.extend(listed(page.items.iter()));
             start = page.next;

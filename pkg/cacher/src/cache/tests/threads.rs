@@ -53,7 +53,7 @@ fn a_list_has_everything_up_to_the_freshness_that_was_loaded_before_it() {
                     fresh = cache.fresh();
                     let snapshot = cache.snapshot().unwrap();
                     let revision = fresh.max(snapshot.revision());
-                    let page = snapshot.list(&query, revision).unwrap();
+                    let page = list(&snapshot, &query, revision).unwrap();
                     let last = page.items.iter().map(|element| element.revision()).max();
                     assert_eq!(last.unwrap_or(10), revision);
                 }

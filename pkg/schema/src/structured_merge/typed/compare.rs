@@ -127,6 +127,11 @@ impl Change {
             (Err(errors), Ok(_)) | (Ok(_), Err(errors)) => return Err(errors),
         };
         let (mut left, mut right) = (left.as_slice(), right.as_slice());
+        match (left, right) {
+            ([], right) => self.below.added.reserve(right.len()),
+            (left, []) => self.below.removed.reserve(left.len()),
+            _ => {}
+        }
         loop {
             let order = match (left.first(), right.first()) {
                 (None, None) => return Ok(()),
@@ -162,6 +167,11 @@ impl Comparison {
     fn maps(&mut self, left: Option<&Object>, right: Option<&Object>, map: &Map) -> Result<(), Errors> {
         let mut errors = Errors::default();
         let mut types = Members::of(map);
+        match (left, right) {
+            (None, Some(right)) => self.added.reserve(right.len()),
+            (Some(left), None) => self.removed.reserve(left.len()),
+            _ => {}
+        }
         for (name, left, right) in zip(left, right) {
             if same_scalar(left, right) {
                 continue;

@@ -1,6 +1,6 @@
 //! The fields that a value has: what it says by itself, without its owner saying more.
 
-use jsontree::Value;
+use jsontree::{Object, Value};
 
 use super::error::Errors;
 use super::items::{self, Keyer};
@@ -32,10 +32,11 @@ fn walk(value: &Value, ty: TypeRef) -> Result<(bool, Set), Errors> {
 }
 
 fn walk_map(value: &Value, map: &Map) -> Result<Set, Errors> {
-    let mut set = Set::new();
+    let members = members(Some(value));
+    let mut set = Set::with_capacity(members.map_or(0, Object::len));
     let mut errors = Errors::default();
     let mut types = Members::of(map);
-    for (name, value) in members(Some(value)).into_iter().flatten() {
+    for (name, value) in members.into_iter().flatten() {
         let (ty, declared) = types.member(name);
         let empty = match value {
             Value::Null => true,
@@ -54,7 +55,7 @@ fn walk_map(value: &Value, map: &Map) -> Result<Set, Errors> {
 fn walk_list(items: &[Value], list: &List) -> Result<Set, Errors> {
     let keyer = Keyer::of(list);
     let keyed = keyer.sorted(items)?;
-    let mut set = Set::new();
+    let mut set = Set::with_capacity(keyed.len());
     let mut rest = keyed.as_slice();
     while let (group @ [first, ..], others) = items::split_group(rest) {
         let below = match group {

@@ -1,0 +1,20 @@
+//! Any two texts, with a NUL between them, as a path (of a printer column) and an object: nothing panics, and what is
+//! done is bounded.
+#![no_main]
+
+use api::jsonpath::{JsonPath, Work};
+use jsontree::Value;
+use libfuzzer_sys::fuzz_target;
+use schema::json;
+
+fuzz_target!(|data: &[u8]| {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let (Some(path), Some(text)) = (parts.next(), parts.next()) else { return };
+    let Ok(path) = std::str::from_utf8(path) else { return };
+    let Ok(Value::Object(object)) = json::decode_untyped(text).map(|untyped| untyped.value) else { return };
+    for path in [JsonPath::of(path), JsonPath::parse(path)].into_iter().flatten() {
+        let first = path.first(&object, &mut Work::default());
+        let all = path.find(&object, &mut Work::default());
+        assert_eq!(first.is_ok(), all.is_ok());
+    }
+});

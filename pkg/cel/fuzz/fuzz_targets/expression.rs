@@ -1,0 +1,25 @@
+//! Any text as an expression of a policy: it is parsed, checked, estimated, planned and run within a budget, and nothing
+//! panics.
+#![no_main]
+
+use cel::admission::{Options, environment};
+use cel::arena::Arena;
+use cel::compile::{compile, unusable_pattern};
+use cel::estimate::{NoSizes, estimate};
+use cel::eval::evaluate;
+use cel::plan::Plan;
+use libfuzzer_sys::fuzz_target;
+
+/// What a run may cost: a thousandth of what policies may.
+const LIMIT: u64 = 10_000;
+
+fuzz_target!(|text: &str| {
+    let options = Options { params: true, authorizer: true, patches: true };
+    let env = environment(36, options, None);
+    let Ok(checked) = compile(&env, text) else { return };
+    let _ = (estimate(&checked, &mut NoSizes), unusable_pattern(&checked));
+    let names = ["object", "oldObject", "namespaceObject", "request", "params", "authorizer"];
+    let Ok(plan) = Plan::new(&checked, &names) else { return };
+    let arena = Arena::default();
+    let _ = evaluate(&plan, &[None; 6], &arena, LIMIT, None).result();
+});
