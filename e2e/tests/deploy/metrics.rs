@@ -38,7 +38,7 @@ const ALPHA_LATER: [(&str, &str); 8] = [
 ];
 
 /// ALPHA ones that are not there. Why, is in the document about differences.
-const ALPHA_ABSENT: [&str; 14] = [
+const ALPHA_ABSENT: [&str; 13] = [
     "aggregator_discovery_nopeer_requests_total",
     "aggregator_discovery_peer_aggregated_cache_",
     "apiextensions_apiserver_validation_ratcheting_seconds",
@@ -50,7 +50,6 @@ const ALPHA_ABSENT: [&str; 14] = [
     "apiserver_storage_consistency_checks_total",
     "apiserver_webhooks_x509_",
     "etcd_bookmark_total",
-    "rest_client_exec_plugin_",
     "rest_client_transport_",
     "watch_cache_capacity_increase_total",
 ];

@@ -23,7 +23,7 @@ use crate::call::Elsewhere;
 use crate::connect::Connector;
 use crate::dial::{Dialer, Route};
 use crate::error::Error;
-use crate::exec::{Issued, Plugin};
+use crate::exec::{ExecFigures, Issued, Plugin};
 use crate::impersonate::Impersonate;
 use crate::material::{Material, Source};
 use crate::tls::Tls;
@@ -220,6 +220,13 @@ impl Client {
         let live = ArcSwap::from_pointee(Live::new(&options, material, None)?);
         let looked = changes.then(|| Mutex::new(Instant::now()));
         Ok(Client(Arc::new(Inner { options, looked, live })))
+    }
+
+    /// Has runs of the program counted that gives credentials, if there is one.
+    pub(crate) fn count_programs(&self, figures: &Arc<ExecFigures>) {
+        if let Some(plugin) = &self.0.options.plugin {
+            plugin.count(figures);
+        }
     }
 
     /// Sends a request for an absolute URL, on a connection that may have served others, and waits for the head of

@@ -6,12 +6,13 @@
 //! which upstream does not bound.
 
 mod credential;
+mod figures;
 
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use apimachinery::clock::Clock;
@@ -24,6 +25,10 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 pub(crate) use credential::Cluster;
+pub use figures::ExecFigures;
+use figures::{Counted, Run};
+
+use crate::tls::Validity;
 
 /// How long the program may take.
 const RUN_MAX: Duration = Duration::from_secs(60);
@@ -103,6 +108,8 @@ pub(crate) struct Issued {
     pub(crate) token: Option<String>,
     /// PEM of a certificate chain, and of its key.
     pub(crate) certificate: Option<(Vec<u8>, Vec<u8>)>,
+    /// When the certificate is good.
+    validity: Option<Validity>,
     /// Until when it is good; `None` for ever.
     until: Option<UnixTime>,
 }
@@ -116,6 +123,7 @@ struct Inner {
     cluster: Option<Cluster>,
     clock: Arc<dyn Clock>,
     issued: Arc<Mutex<Option<Arc<Issued>>>>,
+    counted: OnceLock<Counted>,
 }
 
 /// Says which program it is, and nothing of what that gave.
@@ -143,7 +151,7 @@ impl Plugin {
         if !credential::VERSIONS.contains(&exec.api_version.as_str()) {
             return Err(format!("exec plugin: invalid apiVersion {}", quote(&exec.api_version)));
         }
-        Ok(Plugin(Arc::new(Inner { exec, cluster: None, clock, issued: Arc::default() })))
+        Ok(Plugin(Arc::new(Inner::new(exec, None, clock))))
     }
 
     /// The program for this cluster: one of its own if it wants to know the cluster, and otherwise the same.
@@ -152,8 +160,12 @@ impl Plugin {
             return self;
         }
         let Inner { exec, clock, .. } = &*self.0;
-        let (exec, clock, cluster) = (exec.clone(), Arc::clone(clock), Some(cluster()));
-        Plugin(Arc::new(Inner { exec, cluster, clock, issued: Arc::default() }))
+        Plugin(Arc::new(Inner::new(exec.clone(), Some(cluster()), Arc::clone(clock))))
+    }
+
+    /// Has its runs counted from now on, where nobody counts them yet.
+    pub(crate) fn count(&self, figures: &Arc<ExecFigures>) {
+        self.0.counted.get_or_init(|| Counted::new(figures));
     }
 
     /// What is good now. If the program has to run for that, it goes on when this future is dropped.
@@ -180,7 +192,10 @@ impl Plugin {
         let inner = Arc::clone(&self.0);
         let run = tokio::spawn(async move {
             let issued = Arc::new(inner.run().await?);
-            *slot = Some(Arc::clone(&issued));
+            let old = slot.replace(Arc::clone(&issued));
+            if let Some(counted) = inner.counted.get() {
+                counted.gave(&issued, old.as_deref(), inner.clock.now());
+            }
             Ok::<_, String>(issued)
         });
         run.await.map_err(|error| error.to_string())?
@@ -188,6 +203,10 @@ impl Plugin {
 }
 
 impl Inner {
+    fn new(exec: Exec, cluster: Option<Cluster>, clock: Arc<dyn Clock>) -> Self {
+        Inner { exec, cluster, clock, issued: Arc::default(), counted: OnceLock::new() }
+    }
+
     async fn run(&self) -> Result<Issued, String> {
         let Exec { api_version, command, args, env, install_hint, .. } = &self.exec;
         let interactive = self.exec.is_interactive();
@@ -212,9 +231,16 @@ impl Inner {
             }
             words(command, &error)
         };
-        let output = timeout(RUN_MAX, output(program));
+        let output = timeout(RUN_MAX, output(program)).await;
+        if let Some(counted) = self.counted.get() {
+            counted.ran(match &output {
+                Ok(Ok((code, _))) => Run::Ended(code.unwrap_or(-1)),
+                Ok(Err(_)) => Run::NotFound,
+                Err(_elapsed) => Run::Failed,
+            });
+        }
         let late = || format!("exec: executable {command} did not end within {} s", RUN_MAX.as_secs());
-        let (code, output) = output.await.map_err(|_elapsed| late())?.map_err(failed)?;
+        let (code, output) = output.map_err(|_elapsed| late())?.map_err(failed)?;
         if code != Some(0) {
             let code = code.unwrap_or(-1);
             return Err(format!("exec: executable {command} failed with exit code {code}"));

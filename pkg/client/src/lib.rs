@@ -26,7 +26,7 @@ pub use client::{Basic, Body, BoxError, Client, Options, full};
 pub use connect::Secured;
 pub use dial::{Address, Dial, Dialer, Dialing, Io, Route, Way, addresses, tcp, words};
 pub use error::Error;
-pub use exec::Plugin;
+pub use exec::{ExecFigures, Plugin};
 pub use impersonate::Impersonate;
 pub use material::Source;
 pub use tls::{Tls, Trust};

@@ -10,6 +10,8 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
 
 use crate::error::Error;
 use crate::material::{Material, Source};
@@ -95,6 +97,27 @@ pub(crate) fn check_pair(chain: &[u8], key: &[u8]) -> Result<(), String> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let checked = CertifiedKey::from_der(certificates(chain)?, private_key(key)?, &provider);
     checked.map(drop).map_err(|error| format!("tls: {error}"))
+}
+
+/// When a certificate is good, in seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Validity {
+    /// The first second.
+    pub(crate) begin: i64,
+    /// The last one.
+    pub(crate) end: i64,
+}
+
+/// When the first certificate of a chain is good.
+///
+/// # Errors
+/// What is wrong with the chain.
+pub(crate) fn validity(chain: &[u8]) -> Result<Validity, String> {
+    let chain = certificates(chain)?;
+    let leaf = chain.first().ok_or("x509: malformed certificate")?;
+    let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| "x509: malformed certificate")?;
+    let validity = leaf.validity();
+    Ok(Validity { begin: validity.not_before.timestamp(), end: validity.not_after.timestamp() })
 }
 
 /// The certificates of a bundle.

@@ -121,10 +121,11 @@ impl Webhook {
         Webhook { hopes: true, ..self }
     }
 
-    /// The same, with its calls counted.
+    /// The same, with its calls counted, and runs of the program that gives it credentials.
     #[must_use]
     pub fn counted(self, figures: &Figures) -> Self {
         let host = self.url.authority().map_or("", http::uri::Authority::as_str);
+        self.client.count_programs(figures.programs());
         Webhook { counted: figures.host(host), ..self }
     }
 

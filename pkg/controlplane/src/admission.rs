@@ -23,7 +23,6 @@ use authorization::Authorizer;
 
 use crate::admission_config::Configurations;
 use crate::config::{AdmissionConfig, PodConfig};
-use crate::image_reviews::ImagePolicy;
 use crate::system::SystemClock;
 
 /// What is known of a plugin.
@@ -160,8 +159,9 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
         "ImagePolicyWebhook" => {
-            let ImagePolicy { configuration, reviewer } = told.image_policy?;
-            Box::new(ImagePolicyWebhook::new(reviewer, Arc::new(SystemClock), configuration))
+            let image_policy = told.image_policy?;
+            let (reviewer, clock) = (image_policy.reviewer(), Arc::new(SystemClock));
+            Box::new(ImagePolicyWebhook::new(reviewer, clock, image_policy.configuration))
         }
         "PodSecurity" => {
             let plugin = PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?;

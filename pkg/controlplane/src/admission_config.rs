@@ -16,6 +16,7 @@ use ::admission::{
 use apimachinery::features::Gates;
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
+use client::webhook::Figures;
 
 use crate::admission::chosen;
 use crate::config::AdmissionConfig;
@@ -69,6 +70,11 @@ impl Configurations {
             read.set(name, text.as_deref(), gates).map_err(failed)?;
         }
         Ok(read)
+    }
+
+    /// The same, with calls of its own webhooks counted.
+    pub(crate) fn counted(self, calls: &Figures) -> Self {
+        Configurations { image_policy: self.image_policy.map(|policy| policy.counted(calls)), ..self }
     }
 
     /// Takes in what a plugin is told. Most plugins have nothing to be told, and do not look.

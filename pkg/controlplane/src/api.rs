@@ -143,6 +143,8 @@ pub(crate) struct Process {
     pub(crate) memory_limit: Option<u64>,
     /// How the server calls itself.
     pub(crate) loopback: Loopback,
+    /// Calls of webhooks.
+    pub(crate) webhooks: Arc<client::webhook::Figures>,
     /// What its parent held; none for a server that is no fork.
     pub(crate) template: Option<Arc<Template>>,
 }
@@ -155,7 +157,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, registry } = stored(config, &storage, &process)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
-    let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
+    let (counted, keys) = (Counted::beside(&process.webhooks), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =

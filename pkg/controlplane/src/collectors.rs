@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::config::Config;
 use crate::custom_resources::DefinitionFigures;
 use crate::features::FeatureMetrics;
+use crate::system;
 use crate::tasks::Tasks;
 
 /// What the API counts while it answers.
@@ -32,21 +33,20 @@ pub(crate) struct Counted {
     pub(crate) definitions: Arc<DefinitionFigures>,
 }
 
-impl Default for Counted {
-    fn default() -> Self {
+impl Counted {
+    /// Nothing yet, but calls of webhooks by others.
+    pub(crate) fn beside(webhooks: &Arc<Figures>) -> Self {
         let began = Instant::now();
         Counted {
             watches: Arc::default(),
             deprecated_requests: Arc::default(),
-            webhooks: Arc::default(),
+            webhooks: Arc::clone(webhooks),
             logs: Arc::default(),
             definitions: Arc::default(),
             cel_times: Arc::new(CelTimes::new(move || began.elapsed())),
         }
     }
-}
 
-impl Counted {
     /// All of it, and what others count.
     pub(crate) fn collectors(
         &self,
@@ -110,6 +110,7 @@ struct Webhooks(Arc<Figures>);
 impl Collector for Webhooks {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
+        self.0.programs().write(system::clock().now(), out);
     }
 }
 

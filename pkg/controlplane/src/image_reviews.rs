@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::admission::{ImagePolicyConfiguration, ImageReviewer};
 use async_trait::async_trait;
 use client::kubeconfig::Kubeconfig;
-use client::webhook::Webhook;
+use client::webhook::{Figures, Webhook};
 use tokio::sync::Semaphore;
 
 use crate::system;
@@ -18,7 +18,7 @@ const CALLS_MAX: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct ImagePolicy {
     pub(crate) configuration: ImagePolicyConfiguration,
-    pub(crate) reviewer: Arc<dyn ImageReviewer>,
+    webhook: Webhook,
 }
 
 impl fmt::Debug for ImagePolicy {
@@ -38,8 +38,17 @@ impl ImagePolicy {
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)
             .map_err(|error| error.to_string())?;
-        let reviewer = Arc::new(Service { webhook, calls: Semaphore::new(CALLS_MAX) });
-        Ok(ImagePolicy { configuration, reviewer })
+        Ok(ImagePolicy { configuration, webhook })
+    }
+
+    /// The same, with its calls counted.
+    pub(crate) fn counted(self, figures: &Figures) -> Self {
+        ImagePolicy { webhook: self.webhook.counted(figures), ..self }
+    }
+
+    /// Who asks the webhook.
+    pub(crate) fn reviewer(&self) -> Arc<dyn ImageReviewer> {
+        Arc::new(Service { webhook: self.webhook.clone(), calls: Semaphore::new(CALLS_MAX) })
     }
 }
 

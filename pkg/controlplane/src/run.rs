@@ -141,9 +141,9 @@ pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Resu
     let (authorizer, inherited) = given;
     let now = env.clock.now().seconds;
     let (front, loopback) = Front::open(&mut config, now)?;
-    let (recorder, figures) = (Recorder::of(&config)?, Arc::default());
+    let (recorder, figures, webhooks) = (Recorder::of(&config)?, Arc::default(), Arc::default());
     let to_control_plane = config.egress.dialer(Network::ControlPlane);
-    let auditor = audit::auditor(&config.audit, &env.clock, &figures, to_control_plane)?;
+    let auditor = audit::auditor(&config.audit, &env.clock, (&figures, &webhooks), to_control_plane)?;
     let (store, heavy) = ground(&config, recorder.is_some(), inherited.as_ref()).await?;
     let encryption = EncryptionAtRest::over(&store.storage, &config, &env.random).await?;
     let (ends, memory) = (Ends::default(), memory::ledger(config.memory_limit));
@@ -157,6 +157,7 @@ pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Resu
         heavy: heavy.clone(),
         memory_limit: memory.limit(),
         loopback,
+        webhooks,
         template: inherited.map(|inherited| inherited.template),
     };
     let mut api = api::build(&config, encryption.storage, process).await?;

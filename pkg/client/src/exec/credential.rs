@@ -102,9 +102,12 @@ pub(super) fn read(output: &[u8], version: &str) -> Result<Issued, String> {
     let until =
         said.expiration_timestamp.map(|text| parse_time(&text).map_err(|error| decoding(error.to_string())));
     let certificate = (!chain.is_empty()).then(|| (chain.into_bytes(), key.into_bytes()));
+    let mut validity = None;
     if let Some((chain, key)) = &certificate {
         tls::check_pair(chain, key).map_err(|why| format!("failed parsing client key/certificate: {why}"))?;
+        let leaf = tls::validity(chain);
+        validity = Some(leaf.map_err(|why| format!("failed parsing client leaf certificate: {why}"))?);
     }
     let token = (!said.token.is_empty()).then_some(said.token);
-    Ok(Issued { token, certificate, until: until.transpose()? })
+    Ok(Issued { token, certificate, validity, until: until.transpose()? })
 }

@@ -147,3 +147,33 @@ async fn who_must_ask_somebody_and_cannot_does_not_run() {
     assert_eq!(failed, "exec plugin cannot support interactive mode: standard input is not a terminal");
     assert_eq!(world.token(&world.plugin(&json!({"interactiveMode": "IfAvailable"}))).await.unwrap(), "t");
 }
+
+#[tokio::test]
+async fn runs_are_counted_by_how_they_end() {
+    let figures = Arc::<ExecFigures>::default();
+    let worlds = [saying(r#"{"token":"t"}"#), World::new("exit 3"), World::new("kill $$")];
+    for world in &worlds {
+        let plugin = world.plugin(&json!({}));
+        plugin.count(&figures);
+        plugin.count(&figures);
+        let _ = plugin.issued().await;
+    }
+    let missing = worlds[0].plugin(&json!({"command": "no-such-program"}));
+    missing.count(&figures);
+    for _ in 0..2 {
+        let _ = missing.issued().await;
+    }
+    let mut page = String::new();
+    figures.write(UnixTime::default(), &mut page);
+    let calls = page.lines().filter(|line| line.starts_with("rest_client_exec_plugin_call_total"));
+    let labels = |line: &str| line.trim_start_matches("rest_client_exec_plugin_call_total").to_owned();
+    assert_eq!(
+        calls.map(labels).collect::<Vec<_>>(),
+        [
+            "{call_status=\"plugin_execution_error\",code=\"-1\"} 1",
+            "{call_status=\"no_error\",code=\"0\"} 1",
+            "{call_status=\"plugin_not_found_error\",code=\"1\"} 2",
+            "{call_status=\"plugin_execution_error\",code=\"3\"} 1",
+        ]
+    );
+}

@@ -11,6 +11,8 @@ use apimachinery::metrics_page::{Family, Stability};
 use slab::Slab;
 use tokio::time::Instant;
 
+use crate::exec::ExecFigures;
+
 const REQUESTS: Family = Family::counter(
     Stability::Alpha,
     "rest_client_requests_total",
@@ -163,19 +165,27 @@ impl Host {
 
 /// What is counted of calls of webhooks.
 #[derive(Debug, Default)]
-pub struct Figures(Mutex<BTreeMap<String, Arc<Host>>>);
+pub struct Figures {
+    hosts: Mutex<BTreeMap<String, Arc<Host>>>,
+    programs: Arc<ExecFigures>,
+}
 
 impl Figures {
+    /// What is counted of programs that give credentials for calls.
+    pub fn programs(&self) -> &Arc<ExecFigures> {
+        &self.programs
+    }
+
     /// Where calls of a host are counted; `None` if there are too many others.
     pub(super) fn host(&self, authority: &str) -> Option<Arc<Host>> {
-        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         let room = hosts.len() < HOSTS_MAX || hosts.contains_key(authority);
         room.then(|| Arc::clone(hosts.entry(authority.to_owned()).or_default()))
     }
 
     /// The hosts with calls that have no answer yet at `now`.
     pub fn under_way(&self, now: Instant) -> Vec<UnderWay> {
-        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let row = |(host, figures): (String, Arc<Host>)| {
             let begun = figures.begun();
             let (_, oldest) = begun.iter().min_by_key(|(_, begun)| begun.at)?;
@@ -187,7 +197,7 @@ impl Figures {
 
     /// Appends the families.
     pub fn write(&self, out: &mut String) {
-        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let labels = |host| [("host", host), ("verb", "POST")];
         let mut samples = SECONDS.write(out);
         for (name, host) in &hosts {

@@ -51,7 +51,7 @@ impl Plugins {
         (ways, itself, calls): (Ways, Credentials, &Arc<Figures>),
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
-        let told = Configurations::read(&config.admission, config.gates)?;
+        let told = Configurations::read(&config.admission, config.gates)?.counted(calls);
         let objects = Arc::new(StoredObjects::new(registry.clone()));
         let pod_security = Arc::new(PodSecurityFigures::default());
         let manifests = Manifests::read(&told.manifests, config.gates)?;

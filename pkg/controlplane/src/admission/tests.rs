@@ -13,6 +13,7 @@ use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 
 use super::*;
+use crate::image_reviews::ImagePolicy;
 
 fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -193,16 +194,16 @@ fn parts() -> Parts<'static> {
     }
 }
 
-#[async_trait::async_trait]
-impl ::admission::ImageReviewer for Nothing {
-    async fn ask(&self, _: Vec<u8>) -> Result<Vec<u8>, String> {
-        Err("nobody is asked".to_owned())
-    }
-}
-
+/// With a webhook where nobody is.
 fn image_policy() -> ImagePolicy {
-    let configuration = ::admission::ImagePolicyConfiguration::parse(Some(b"{}")).unwrap();
-    ImagePolicy { configuration, reviewer: Arc::new(Nothing) }
+    let directory = tempfile::tempdir().unwrap();
+    let kubeconfig = directory.path().join("kubeconfig");
+    let text = r#"{"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {}}], "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}]}"#;
+    std::fs::write(&kubeconfig, text).unwrap();
+    let configuration = format!("imagePolicy: {{kubeConfigFile: {}}}", kubeconfig.display());
+    ImagePolicy::read(Some(configuration.as_bytes())).unwrap()
 }
 
 /// The built plugins that have a say in an operation on any resource.

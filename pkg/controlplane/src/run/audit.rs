@@ -19,14 +19,14 @@ use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
 use webhook::WebhookSink;
 
 /// Who audits; `None` where nobody wants that. `dialer` is the way to a webhook, if not through this machine's own
-/// network.
+/// network. `figures` count events, `webhooks` calls.
 ///
 /// # Errors
 /// [`RunError::Configuration`] for a policy or a file that cannot be used.
 pub(super) fn auditor(
     config: &AuditConfig,
     clock: &Arc<dyn Clock>,
-    figures: &Arc<Figures>,
+    (figures, webhooks): (&Arc<Figures>, &client::webhook::Figures),
     dialer: Option<Dialer>,
 ) -> Result<Option<Arc<Auditor>>, RunError> {
     let policy = config.policy_file.as_deref().map(policy).transpose()?;
@@ -55,7 +55,8 @@ pub(super) fn auditor(
     }
     if let Some(webhook) = &config.webhook {
         let detached = matches!(webhook.mode, AuditMode::Batch(_));
-        let sent = WebhookSink::new((&webhook.config_file, dialer), webhook.initial_wait, detached, figures)
+        let counted = (figures, webhooks);
+        let sent = WebhookSink::new((&webhook.config_file, dialer), webhook.initial_wait, detached, counted)
             .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
         sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, figures)?);
     }

@@ -42,7 +42,8 @@ impl World {
 
     fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, String> {
         let clock: Arc<dyn Clock> = Arc::new(TestClock::default());
-        auditor(config, &clock, &self.figures, None).map_err(|error| error.to_string())
+        auditor(config, &clock, (&self.figures, &client::webhook::Figures::default()), None)
+            .map_err(|error| error.to_string())
     }
 }
 

@@ -71,12 +71,13 @@ impl WebhookSink {
         (kubeconfig, dialer): (&Path, Option<Dialer>),
         initial_wait: Duration,
         detached: bool,
-        figures: &Arc<Figures>,
+        (figures, calls): (&Arc<Figures>, &client::webhook::Figures),
     ) -> Result<Self, String> {
         let mut kubeconfig = Kubeconfig::read(kubeconfig, &system::clock())?;
         kubeconfig.options.dialer = dialer;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, initial_wait, chance).map_err(|error| error.to_string())?;
+        let webhook = webhook.counted(calls);
         let (jobs, waiting) = unbounded_channel();
         let thread = start(webhook.that_is_always_asked_again(), waiting, Arc::clone(figures))
             .map_err(|error| error.to_string())?;

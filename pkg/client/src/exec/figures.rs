@@ -1,0 +1,188 @@
+//! What is counted of programs that give credentials, with upstream's names (component-base
+//! `metrics/prometheus/restclient`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use apimachinery::histogram::Histogram;
+use apimachinery::metrics_page::{Family, Stability};
+use apimachinery::time::UnixTime;
+use slab::Slab;
+
+use super::Issued;
+
+const CALLS: Family = Family::counter(
+    Stability::Alpha,
+    "rest_client_exec_plugin_call_total",
+    "Runs of programs that give credentials, by how they ended and the exit code.",
+);
+const TTL: Family = Family::gauge(
+    Stability::Alpha,
+    "rest_client_exec_plugin_ttl_seconds",
+    "How long the first certificate of a program to expire is good, in seconds; +Inf without any.",
+);
+const AGE: Family = Family::histogram(
+    Stability::Alpha,
+    "rest_client_exec_plugin_certificate_rotation_age",
+    "How old certificates of programs were when another one took their place, in seconds.",
+);
+
+/// Upper bounds in seconds.
+const AGES: [(&str, u64); 11] = [
+    ("600", 600),
+    ("1800", 1800),
+    ("3600", 3600),
+    ("14400", 14_400),
+    ("86400", 86_400),
+    ("604800", 604_800),
+    ("2.592e+06", 2_592_000),
+    ("7.776e+06", 7_776_000),
+    ("1.5552e+07", 15_552_000),
+    ("3.1104e+07", 31_104_000),
+    ("1.24416e+08", 124_416_000),
+];
+
+/// How a run of a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    /// It gave an exit code; −1 for a program that a signal ended.
+    Ended(i32),
+    /// It could not be started.
+    NotFound,
+    /// Something else went wrong.
+    Failed,
+}
+
+impl Run {
+    /// The exit code that counts, and what happened.
+    fn labels(self) -> (i32, &'static str) {
+        match self {
+            Run::Ended(0) => (0, "no_error"),
+            Run::Ended(code) => (code, "plugin_execution_error"),
+            Run::NotFound => (1, "plugin_not_found_error"),
+            Run::Failed => (1, "client_internal_error"),
+        }
+    }
+}
+
+/// What is counted of programs.
+#[derive(Debug, Default)]
+pub struct ExecFigures {
+    /// By exit code, of which there are few, and what happened.
+    calls: Mutex<BTreeMap<(i32, &'static str), u64>>,
+    ages: Histogram<11>,
+    /// When the certificates end that programs gave last, in seconds since 1970.
+    ends: Mutex<Slab<Option<i64>>>,
+}
+
+impl ExecFigures {
+    fn ends(&self) -> MutexGuard<'_, Slab<Option<i64>>> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends the families. `now` says how long certificates are still good.
+    pub fn write(&self, now: UnixTime, out: &mut String) {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut samples = CALLS.write(out);
+        for ((code, status), count) in calls {
+            samples.add(&[("call_status", status), ("code", &code.to_string())], count);
+        }
+        let first = self.ends().iter().filter_map(|(_, end)| *end).min();
+        let ttl = first.map(|end| end.saturating_sub(now.seconds).to_string());
+        TTL.write(out).add(&[], ttl.as_deref().unwrap_or("+Inf"));
+        AGE.write(out).histogram(&[], &self.ages, &AGES, 1.0);
+    }
+}
+
+/// A program's place in the figures, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Counted {
+    figures: Arc<ExecFigures>,
+    place: usize,
+}
+
+impl Counted {
+    /// A place for a program that has given nothing yet.
+    pub(super) fn new(figures: &Arc<ExecFigures>) -> Self {
+        let place = figures.ends().insert(None);
+        Counted { figures: Arc::clone(figures), place }
+    }
+
+    /// The program has run.
+    pub(super) fn ran(&self, run: Run) {
+        let mut calls = self.figures.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = calls.entry(run.labels()).or_default();
+        *count = count.wrapping_add(1);
+    }
+
+    /// It has given something, in place of something else if this is not the first time.
+    pub(super) fn gave(&self, new: &Issued, old: Option<&Issued>, now: UnixTime) {
+        if let Some(validity) =
+            old.filter(|old| old.certificate != new.certificate).and_then(|old| old.validity)
+        {
+            let age = u64::try_from(now.seconds.saturating_sub(validity.begin)).unwrap_or(0);
+            self.figures.ages.observe(&AGES, age, age);
+        }
+        if let Some(end) = self.figures.ends().get_mut(self.place) {
+            *end = new.validity.map(|validity| validity.end);
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.figures.ends().try_remove(self.place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::Validity;
+
+    fn page(figures: &ExecFigures, now: i64) -> String {
+        let mut page = String::new();
+        figures.write(UnixTime::from_seconds(now), &mut page);
+        page
+    }
+
+    /// What a program gives with a certificate that is good from `begin` to `end`.
+    fn issued(begin: i64, end: i64) -> Issued {
+        let certificate = Some((begin.to_string().into_bytes(), Vec::new()));
+        Issued { token: None, certificate, validity: Some(Validity { begin, end }), until: None }
+    }
+
+    #[test]
+    fn the_certificate_that_ends_first_counts_while_its_program_is_there() {
+        let figures = Arc::<ExecFigures>::default();
+        let (one, other) = (Counted::new(&figures), Counted::new(&figures));
+        let ttl = |now, ttl: &str| {
+            let line = format!("\nrest_client_exec_plugin_ttl_seconds {ttl}\n");
+            assert!(page(&figures, now).contains(&line), "{}", page(&figures, now));
+        };
+        ttl(0, "+Inf");
+        one.gave(&issued(0, 500), None, UnixTime::from_seconds(10));
+        other.gave(&issued(0, 300), None, UnixTime::from_seconds(10));
+        ttl(100, "200");
+        ttl(301, "-1");
+        drop(other);
+        ttl(100, "400");
+        let token = Issued { token: Some("t".to_owned()), certificate: None, validity: None, until: None };
+        one.gave(&token, Some(&issued(0, 500)), UnixTime::from_seconds(20));
+        ttl(100, "+Inf");
+    }
+
+    #[test]
+    fn a_certificate_that_another_one_replaces_is_counted_with_its_age() {
+        let figures = Arc::<ExecFigures>::default();
+        let counted = Counted::new(&figures);
+        counted.gave(&issued(100, 500), None, UnixTime::from_seconds(100));
+        counted.gave(&issued(100, 500), Some(&issued(100, 500)), UnixTime::from_seconds(200));
+        counted.gave(&issued(900, 999), Some(&issued(100, 500)), UnixTime::from_seconds(1000));
+        let page = page(&figures, 1000);
+        let of = |what: &str| format!("rest_client_exec_plugin_certificate_rotation_age_{what}\n");
+        for line in ["bucket{le=\"600\"} 0", "bucket{le=\"1800\"} 1", "sum 900", "count 1"] {
+            assert!(page.contains(&of(line)), "{line}: {page}");
+        }
+    }
+}
