@@ -77,6 +77,18 @@ impl Room {
     }
 }
 
+/// From so many items on a list is long.
+const LONG_ITEMS: usize = 4096;
+
+/// A list that is complete: a long one gives back the room that it grew too much, for it is there while all else is made
+/// of it. Shorter ones are not worth moving.
+pub(crate) fn complete(mut items: Vec<Value>) -> Value {
+    if items.len() >= LONG_ITEMS {
+        items.shrink_to_fit();
+    }
+    Value::Array(items)
+}
+
 impl Default for Room {
     fn default() -> Self {
         Room::UNLIMITED

@@ -16,7 +16,7 @@ use super::{TREE_DEPTH_MAX, leaf};
 use crate::json::complaint::{Place, go_type};
 use crate::json::typed::zero;
 use crate::object::Object;
-use crate::room::{NoRoom, Room};
+use crate::room::{NoRoom, Room, complete};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its bytes.
@@ -220,7 +220,7 @@ impl<'a> Decoder<'a> {
                         }
                     }
                 }
-                first.map_or(Ok(Some(Value::Array(items))), Err)
+                first.map_or(Ok(Some(complete(items))), Err)
             }),
             _ => decoder.refuse(go_type).map(|()| None),
         })

@@ -8,7 +8,7 @@ use super::scalar::{below_int64, type_error, unrecognized, valid};
 use super::scan::{Major, Scanner, float};
 use super::typed::Decoder;
 use crate::object::Object;
-use crate::room::Room;
+use crate::room::{Room, complete};
 use crate::text::go_text;
 
 /// Decodes an object without a schema, in the room that its bytes may ask for; numbers are `i64` where they
@@ -107,7 +107,7 @@ impl Decoder<'_> {
                     }
                 }
             }
-            first.map_or(Ok(Value::Array(items)), Err)
+            first.map_or(Ok(complete(items)), Err)
         })
     }
 

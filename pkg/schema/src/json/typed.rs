@@ -13,7 +13,7 @@ use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
 use super::seen::{MEMBERS_MAX, Seen};
 use crate::object::Object;
-use crate::room::Room;
+use crate::room::{Room, complete};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its text.
@@ -238,7 +238,7 @@ impl<'a> Decoder<'a> {
             items.push(item.unwrap_or_else(|| zero(field.ty)));
             self.path.pop();
         }
-        Ok(Value::Array(items))
+        Ok(complete(items))
     }
 
     fn map(&mut self, field: &'static Field, prior: Option<Value>) -> Result<Value, Error> {

@@ -10,7 +10,7 @@ use super::errors::{Error, StrictError, StrictKind};
 use super::leaf::float64;
 use super::typed::Decoder;
 use crate::object::Object;
-use crate::room::Room;
+use crate::room::{Room, complete};
 
 /// A value and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn any(&mut self) -> Result<Value, Error> {
         match self.scan.value_start()? {
             b'{' => self.any_object().map(Value::Object),
-            b'[' => self.any_list().map(Value::Array),
+            b'[' => self.any_list(),
             b'"' => Ok(Value::String(self.scan.string()?.text().into_owned())),
             b'n' => self.scan.word().map(|()| Value::Null),
             start @ (b't' | b'f') => self.scan.word().map(|()| Value::Bool(start == b't')),
@@ -81,7 +81,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn any_list(&mut self) -> Result<Vec<Value>, Error> {
+    fn any_list(&mut self) -> Result<Value, Error> {
         self.scan.open()?;
         let mut items = Vec::new();
         while self.scan.next_item(items.is_empty())? {
@@ -90,7 +90,7 @@ impl<'a> Decoder<'a> {
             items.push(self.any()?);
             self.path.pop();
         }
-        Ok(items)
+        Ok(complete(items))
     }
 
     fn any_number(&mut self) -> Result<Value, Error> {

@@ -65,10 +65,7 @@ fn field_value(field: &'static Field, value: Option<&Value>, depth: usize) -> Re
         (Cardinality::One, value) if field.pointer && is_nil(field, value) => Value::Null,
         (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), depth)?,
         (_, None | Some(Value::Null)) => Value::Null,
-        (Cardinality::List, Some(Value::Array(items))) => {
-            let items: Result<Vec<Value>, _> = items.iter().map(|item| element(field, item, depth)).collect();
-            Value::Array(items?)
-        }
+        (Cardinality::List, Some(Value::Array(items))) => list(items, |item| element(field, item, depth))?,
         (Cardinality::Map, Some(Value::Object(members))) => {
             let member =
                 |(name, value): (&jsontree::Key, &Value)| Ok((name.clone(), element(field, value, depth)?));
@@ -77,6 +74,18 @@ fn field_value(field: &'static Field, value: Option<&Value>, depth: usize) -> Re
         (Cardinality::List, _) => return Err(wrong(field, "a list")),
         (Cardinality::Map, _) => return Err(wrong(field, "an object")),
     })
+}
+
+/// A list with exact room: collecting results does not know how many there will be.
+fn list(
+    items: &[Value],
+    mut make: impl FnMut(&Value) -> Result<Value, WriteError>,
+) -> Result<Value, WriteError> {
+    let mut list = Vec::with_capacity(items.len());
+    for item in items {
+        list.push(make(item)?);
+    }
+    Ok(Value::Array(list))
 }
 
 /// A value of a field's element type; `null` is its zero value.
@@ -165,7 +174,7 @@ fn raw(message: &'static Message, text: &str) -> Result<Value, WriteError> {
 fn any(value: &Value) -> Result<Value, WriteError> {
     Ok(match value {
         Value::Number(number) if !number.is_i64() => double(number.as_f64().unwrap_or(f64::NAN))?,
-        Value::Array(items) => Value::Array(items.iter().map(any).collect::<Result<_, _>>()?),
+        Value::Array(items) => list(items, any)?,
         Value::Object(members) => {
             let member = |(name, value): (&jsontree::Key, &Value)| Ok((name.clone(), any(value)?));
             Value::Object(members.iter().map(member).collect::<Result<_, WriteError>>()?)

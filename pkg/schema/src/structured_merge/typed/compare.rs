@@ -3,7 +3,7 @@
 use jsontree::Value;
 
 use super::error::Errors;
-use super::items::{self, Keyed, Keyer};
+use super::items::{self, Item, Keyed, Keyer, Scalar as ScalarItem};
 use super::validate::{UNDECLARED, mismatch};
 use super::{items_of, members, zip};
 use crate::object::Object;
@@ -118,7 +118,20 @@ impl Change {
             return Ok(());
         }
         let keyer = Keyer::of(list);
-        let (left, right) = match (keyer.sorted(left), keyer.sorted(right)) {
+        match list.items {
+            Items::Set => self.sorted::<ScalarItem>(keyer.sorted(left), keyer.sorted(right), &keyer, list),
+            _ => self.sorted::<Keyed>(keyer.sorted(left), keyer.sorted(right), &keyer, list),
+        }
+    }
+
+    fn sorted<'v, T: Item<'v>>(
+        &mut self,
+        left: Result<Vec<T>, Errors>,
+        right: Result<Vec<T>, Errors>,
+        keyer: &Keyer<'_>,
+        list: &List,
+    ) -> Result<(), Errors> {
+        let (left, right) = match (left, right) {
             (Ok(left), Ok(right)) => (left, right),
             (Err(mut left), Err(right)) => {
                 left.append(right, "");
@@ -137,12 +150,12 @@ impl Change {
                 (None, None) => return Ok(()),
                 (Some(_), None) => std::cmp::Ordering::Less,
                 (None, Some(_)) => std::cmp::Ordering::Greater,
-                (Some(left), Some(right)) => left.key.cmp(&right.key),
+                (Some(left), Some(right)) => left.order(right),
             };
             let (before, after);
             (before, left) = if order.is_le() { items::split_group(left) } else { (&[][..], left) };
             (after, right) = if order.is_ge() { items::split_group(right) } else { (&[][..], right) };
-            self.below.group(before, after, &keyer, list.element)?;
+            self.below.group(before, after, keyer, list.element)?;
         }
     }
 
@@ -187,22 +200,22 @@ impl Comparison {
     }
 
     /// The items of one key, at least one of them on one side.
-    fn group<'v>(
+    fn group<'v, T: Item<'v>>(
         &mut self,
-        left: &[Keyed<'v>],
-        right: &[Keyed<'v>],
+        left: &[T],
+        right: &[T],
         keyer: &Keyer<'_>,
         element: TypeRef,
     ) -> Result<(), Errors> {
         let Some(first) = left.first().or(right.first()) else { return Ok(()) };
-        let path = || keyer.element(&first.key);
+        let path = || first.element(keyer);
         let mut change = Change::default();
         // Where one side has the item once and the other many times, the one is compared with none.
         let (before, after) = match (left, right) {
             ([] | [_], [] | [_]) => (left.first(), right.first()),
             ([_, _, ..], [_, _, ..]) => {
                 change.modified = left.len() != right.len()
-                    || left.iter().zip(right).any(|(left, right)| !values_equal(left.item, right.item));
+                    || left.iter().zip(right).any(|(left, right)| !values_equal(left.item(), right.item()));
                 (None, None)
             }
             ([_, _, ..], _) => {
@@ -214,7 +227,7 @@ impl Comparison {
                 (left.first(), None)
             }
         };
-        let (before, after) = (before.map(|item| item.item), after.map(|item| item.item));
+        let (before, after) = (before.map(Item::item), after.map(Item::item));
         if before.is_some() || after.is_some() {
             change.compare(before, after, element).map_err(|inner| {
                 let mut errors = Errors::default();

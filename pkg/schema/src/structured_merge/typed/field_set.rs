@@ -3,7 +3,7 @@
 use jsontree::{Object, Value};
 
 use super::error::Errors;
-use super::items::{self, Keyer};
+use super::items::{self, Item, Keyed, Keyer, Scalar};
 use super::validate::UNDECLARED;
 use super::{items_of, members};
 use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
@@ -54,15 +54,21 @@ fn walk_map(value: &Value, map: &Map) -> Result<Set, Errors> {
 
 fn walk_list(items: &[Value], list: &List) -> Result<Set, Errors> {
     let keyer = Keyer::of(list);
-    let keyed = keyer.sorted(items)?;
-    let mut set = Set::with_capacity(keyed.len());
-    let mut rest = keyed.as_slice();
+    match list.items {
+        Items::Set => walk_sorted::<Scalar>(&keyer.sorted(items)?, &keyer, list),
+        _ => walk_sorted::<Keyed>(&keyer.sorted(items)?, &keyer, list),
+    }
+}
+
+fn walk_sorted<'v, T: Item<'v>>(items: &[T], keyer: &Keyer<'_>, list: &List) -> Result<Set, Errors> {
+    let mut set = Set::with_capacity(items.len());
+    let mut rest = items;
     while let (group @ [first, ..], others) = items::split_group(rest) {
         let below = match group {
-            [only] => walk(only.item, list.element)?.1,
+            [only] => walk(only.item(), list.element)?.1,
             _ => Set::new(),
         };
-        set.push(keyer.element(&first.key), true, below);
+        set.push(first.element(keyer), true, below);
         rest = others;
     }
     Ok(set)

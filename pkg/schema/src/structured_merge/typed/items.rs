@@ -173,29 +173,78 @@ impl<'s> Keyer<'s> {
     ///
     /// # Errors
     /// For each item without a key what is wrong with it.
-    pub(super) fn sorted<'v>(&'v self, items: &'v [Value]) -> Result<Vec<Keyed<'v>>, Errors> {
-        let mut keyed = Vec::with_capacity(items.len());
+    pub(super) fn sorted<'v, T: Item<'v>>(&'v self, items: &'v [Value]) -> Result<Vec<T>, Errors> {
+        let mut sorted = Vec::with_capacity(items.len());
         let mut errors = Errors::default();
         for (at, item) in items.iter().enumerate() {
             match self.key(item) {
-                Ok(key) => keyed.push(Keyed { key, item }),
+                Ok(key) => sorted.push(T::new(key, item)),
                 Err(error) => errors.push(format!("element {at}: {error}")),
             }
         }
-        keyed.sort_by(|a, b| a.key.cmp(&b.key));
-        errors.result().map(|()| keyed)
+        sorted.sort_by(T::order);
+        errors.result().map(|()| sorted)
     }
+}
+
+/// An item of a list and what tells it from others.
+pub(super) trait Item<'v>: Sized {
+    fn new(key: ItemKey<'v>, item: &'v Value) -> Self;
+    fn item(&self) -> &'v Value;
+    fn order(&self, other: &Self) -> Ordering;
+    /// The path element that it stands for.
+    fn element(&self, keyer: &Keyer<'_>) -> PathElement;
 }
 
 /// An item under its key.
 #[derive(Debug, Clone)]
 pub(super) struct Keyed<'v> {
-    pub(super) key: ItemKey<'v>,
-    pub(super) item: &'v Value,
+    key: ItemKey<'v>,
+    item: &'v Value,
+}
+
+impl<'v> Item<'v> for Keyed<'v> {
+    fn new(key: ItemKey<'v>, item: &'v Value) -> Self {
+        Keyed { key, item }
+    }
+
+    fn item(&self) -> &'v Value {
+        self.item
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+
+    fn element(&self, keyer: &Keyer<'_>) -> PathElement {
+        keyer.element(&self.key)
+    }
+}
+
+/// An item of a set, which is its own key: sets are the longest lists, and this takes a fraction of the room.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scalar<'v>(&'v Value);
+
+impl<'v> Item<'v> for Scalar<'v> {
+    fn new(_: ItemKey<'v>, item: &'v Value) -> Self {
+        Scalar(item)
+    }
+
+    fn item(&self) -> &'v Value {
+        self.0
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        compare_values(self.0, other.0)
+    }
+
+    fn element(&self, _: &Keyer<'_>) -> PathElement {
+        PathElement::Value(self.0.clone())
+    }
 }
 
 /// Splits off the items in front that have the same key.
-pub(super) fn split_group<'k, 'v>(keyed: &'k [Keyed<'v>]) -> (&'k [Keyed<'v>], &'k [Keyed<'v>]) {
-    let len = keyed.first().map_or(0, |first| keyed.iter().take_while(|item| item.key == first.key).count());
-    keyed.split_at_checked(len).unwrap_or((keyed, &[]))
+pub(super) fn split_group<'k, 'v, T: Item<'v>>(items: &'k [T]) -> (&'k [T], &'k [T]) {
+    let same = |first: &T| items.iter().take_while(|item| item.order(first).is_eq()).count();
+    items.split_at_checked(items.first().map_or(0, same)).unwrap_or((items, &[]))
 }
