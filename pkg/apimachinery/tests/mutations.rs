@@ -1,6 +1,6 @@
 //! Texts that nobody writes who means well, made from such as people write: nothing panics, and what is read is
 //! understood. The same claims are fuzzed with coverage by `make fuzz`.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "mutations/claims.rs"]
 mod claims;
