@@ -1,3 +1,4 @@
+//! Claims about profiles and their form on the wire.
 #![allow(clippy::unwrap_used)]
 use std::io::Read;
 
