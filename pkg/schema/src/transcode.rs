@@ -292,7 +292,7 @@ impl Writer<'_> {
     }
 
     /// A map. Entries come sorted and once from every writer that we know, but need not; an entry that a
-    /// later one overrides must be fit for JSON all the same.
+    /// later one overrides must be a message, but need not be fit for JSON.
     fn map(&mut self, field: &'static Field, region: &[u8]) -> Result<(), Error> {
         let start = self.out.len();
         let mut before: Option<&[u8]> = None;
@@ -305,7 +305,14 @@ impl Writer<'_> {
                 if before.is_some() {
                     self.out.push(b',');
                 }
-                self.entry(field, name, value)?;
+                let mark = self.slots.mark();
+                match self.entry(field, name, value) {
+                    Err(Error::Json(_)) => {
+                        self.slots.back_to(mark);
+                        ascending = false;
+                    }
+                    written => written?,
+                }
             }
             before = Some(name);
             Ok::<(), Error>(())

@@ -131,6 +131,16 @@ impl Slots {
         self.stack.get(frame.0 + field).copied().unwrap_or_default()
     }
 
+    /// Where it is now, to come [back to](Self::back_to) from messages that were entered and not left.
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.depth, self.stack.len())
+    }
+
+    pub(crate) fn back_to(&mut self, (depth, slots): (usize, usize)) {
+        self.depth = depth;
+        self.stack.truncate(slots);
+    }
+
     #[inline]
     pub(crate) fn leave(&mut self, frame: Frame) {
         self.depth -= 1;

@@ -201,6 +201,23 @@ fn a_tree_that_does_not_fit_is_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn an_entry_that_a_later_one_overrides_need_not_be_fit_for_json() {
+    let schema = &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS;
+    let within = |number, inner: &[u8]| {
+        let mut out = Vec::new();
+        proto::put_bytes(number, inner, &mut out);
+        out
+    };
+    let property = |default: &[u8]| {
+        let entry = [within(1, b"k"), within(2, &within(8, &within(1, default)))].concat();
+        // Field 29, and what it holds is short.
+        [&[0xea, 0x01, entry.len() as u8], &entry[..]].concat()
+    };
+    reads(schema, &[property(b"zz"), property(b"7")].concat(), r#"{"properties":{"k":{"default":7}}}"#);
+    assert!(to_json(schema, &property(b"zz"), None, None, &mut Vec::new()).is_err());
+}
+
+#[test]
 fn null_and_absent_are_the_same_to_the_encoder() {
     let encoded = |object: Value| {
         let mut out = Vec::new();
