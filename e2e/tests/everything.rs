@@ -2,6 +2,8 @@
 //! hurt, and writers of small objects. It lives, is ready, and has what it acknowledged, also after it was killed.
 //! `EVERYTHING_SECONDS` says for how long (`make everything`).
 
+#![allow(clippy::expect_used, reason = "a test may say what must hold")]
+
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
