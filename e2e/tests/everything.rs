@@ -3,6 +3,8 @@
 //! `EVERYTHING_SECONDS` says for how long (`make everything`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
+#![allow(clippy::expect_used, reason = "a test may say what must hold")]
+
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
