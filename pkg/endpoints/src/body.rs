@@ -321,8 +321,7 @@ fn decode_internal(text: &[u8], expected: Expected<'_>, group: &str, kind: &str)
 
 fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<Status>> {
     let envelope = Envelope::parse(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
-    let api_version =
-        if envelope.api_version.is_empty() { expected.api_version } else { &*envelope.api_version };
+    let api_version = version_said(&envelope.api_version).unwrap_or(expected.api_version);
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
     let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
     let message = expected.registered(api_version, kind).map_err(refused)?;
@@ -336,6 +335,15 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
     object.insert("kind".to_owned(), kind.into());
     object.insert("apiVersion".to_owned(), api_version.into());
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
+}
+
+/// The version that an envelope says, if it can be read (upstream's `FromAPIVersionAndKind`).
+fn version_said(api_version: &str) -> Option<&str> {
+    match api_version.split_once('/') {
+        Some((_, version)) if version.is_empty() || version.contains('/') => None,
+        Some(("", version)) => Some(version),
+        _ => Some(api_version).filter(|said| !said.is_empty()),
+    }
 }
 
 /// Versions convert into each other within a group; events have two groups, scales four. What a custom
@@ -464,6 +472,24 @@ mod tests {
             }
             Err((code, message)) => assert_eq!((code, Err(&*message)), (400, expected), "{body:?}"),
         }
+    }
+
+    #[test]
+    fn an_envelope_with_a_version_that_cannot_be_read_has_none() {
+        let row = api::resources::find("", "v1", "configmaps", "").unwrap();
+        let check = |api_version: &str, expected: Result<&str, u16>| {
+            let mut body = Vec::new();
+            proto::wrap(api_version, "ConfigMap", b"", &mut body);
+            let decoded = decode(&body, Format::Protobuf, Expected::of(row), Ignore);
+            let said = decoded.as_ref().map(|decoded| decoded.api_version.as_str());
+            assert_eq!(said.map_err(|status| status.code), expected, "{api_version}");
+        };
+        for unreadable in ["", "a/b/c", "a/b/", "a/", "/"] {
+            check(unreadable, Ok("v1"));
+        }
+        check("v1", Ok("v1"));
+        check("/v1", Ok("v1"));
+        check("a/v1", Err(400));
     }
 
     #[test]

@@ -124,7 +124,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Features", "contention-profiling", Bool, "bool", "false", Ignored("no profile of locks is taken")),
     flag("Features", "debug-socket-path", Text, "string", "", Ignored("profiles and the level of the log are on the server's own port")),
     flag("Features", "enable-priority-and-fairness", Bool, "bool", "true", Honoured("Share the seats that the two limits on requests make together among priority levels and flows, and let requests wait in queues. Without it, whatever exceeds a limit is turned away.")),
-    flag("Features", "profiling", Bool, "bool", "true", Honoured("Whether /debug is served: the console, and how much is logged. Profiles of a Go program there are none.")),
+    flag("Features", "profiling", Bool, "bool", "true", Honoured("Whether /debug is served: profiles of processor and heap, the console, and how much is logged.")),
     flag("Authentication", "anonymous-auth", Bool, "bool", "true", Honoured("Whether requests without credentials are served, as system:anonymous.")),
     flag("Authentication", "api-audiences", List, "stringSlice", "[]", Honoured("Names of this API; a token has to be meant for one of them. The issuers of tokens by default.")),
     flag("Authentication", "authentication-config", Text, "string", "", Honoured("A file that describes issuers of JSON Web Tokens and who may be anonymous. Read again when it changes; not together with --oidc-*.")),

@@ -23,6 +23,7 @@ use crate::dispatch::{Body, Response};
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 const APPLY_CBOR: &str = "application/apply-patch+cbor";
 
@@ -93,26 +94,36 @@ async fn change(
     update::write(call, &writer, update::Write::new(options), &mut change).await
 }
 
+/// A media type without its parameters.
+fn media_type(text: &str) -> &str {
+    text.split(';').next().unwrap_or("").trim()
+}
+
 fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
     let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
     // Of custom resources even the scale, which has a type.
     let custom = call.main().message.open;
-    match header.split(';').next().unwrap_or("").trim() {
+    match media_type(&header) {
         JSON_PATCH => Ok(Wish::Change(PatchType::Json)),
         MERGE_PATCH => Ok(Wish::Change(PatchType::Merge)),
-        "application/strategic-merge-patch+json" if !custom => Ok(Wish::Change(PatchType::StrategicMerge)),
+        STRATEGIC_MERGE_PATCH if !custom => Ok(Wish::Change(PatchType::StrategicMerge)),
         APPLY => Ok(Wish::Apply(Notation::Yaml)),
         APPLY_CBOR if call.formats.cbor => Ok(Wish::Apply(Notation::Cbor)),
-        _ if custom => {
-            let mut taken = vec![JSON_PATCH, MERGE_PATCH, APPLY];
-            taken.extend(call.formats.cbor.then_some(APPLY_CBOR));
-            Err(Status::unsupported_media_type(&taken).into())
-        }
-        // The router refuses before any handler could say what it takes.
-        _ => {
-            let text = "415: Unsupported Media Type";
-            Err(Status::failure(415, "UnsupportedMediaType", text).with_details(Details::default()).into())
-        }
+        _ => Err(unknown_format(&header, custom, call.formats.cbor).into()),
+    }
+}
+
+/// 415 for what is no patch. The router of built-in resources refuses before a handler could say what it takes, unless one of
+/// several types is taken.
+fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
+    let mut taken = vec![JSON_PATCH, MERGE_PATCH];
+    taken.extend((!custom).then_some(STRATEGIC_MERGE_PATCH));
+    taken.push(APPLY);
+    taken.extend(cbor.then_some(APPLY_CBOR));
+    match custom || header.split(',').any(|one| taken.contains(&media_type(one))) {
+        true => Status::unsupported_media_type(&taken),
+        false => Status::failure(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with_details(Details::default()),
     }
 }
 
@@ -245,4 +256,31 @@ fn does_not_decode(quoted: String, cause: &str) -> Box<Status> {
     let path = field::Path::root("patch");
     let error = field::Error::invalid(&path, quoted, cause);
     Status::invalid(&GroupKind::new("", ""), "", &[error].into()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_patch_is_refused_by_the_router_unless_one_of_several_types_is_taken() {
+        const ROUTER: &str = "415: Unsupported Media Type";
+        const ALL: &str = "application/json-patch+json, application/merge-patch+json, \
+                           application/strategic-merge-patch+json, application/apply-patch+yaml";
+        let check = |header: &str, custom: bool, expected: &str| {
+            let status = unknown_format(header, custom, false);
+            let taken =
+                status.message.rsplit_once("include: ").map_or(status.message.as_str(), |(_, taken)| taken);
+            assert_eq!((status.code, taken), (415, expected), "{header}");
+        };
+        check("text/plain", false, ROUTER);
+        check("", false, ROUTER);
+        check("text/plain, application/json", false, ROUTER);
+        check("application/json, application/merge-patch+json;q=1", false, ALL);
+        check(
+            "text/plain",
+            true,
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+        );
+    }
 }

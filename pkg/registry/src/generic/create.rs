@@ -9,7 +9,7 @@ use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
 use jsontree::Value;
 use schema::object::Object;
-use storage::Written;
+use storage::{Revision, Written};
 
 use super::allocate::{Ending, settle};
 use super::dryrun::DryRun;
@@ -91,7 +91,8 @@ impl Registry {
         self.prepare_create(target, &mut object, &request).await?;
         admit.validate(&object, None).await?;
         let version = meta::text(&object, "resourceVersion");
-        if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
+        let sent = apimachinery::resource_version::parse(version).map_or(0, |version| version.revision());
+        if !dry_run && sent != 0 {
             return Err(Status::unmapped("resourceVersion should not be set on objects to be created").into());
         }
         let name = meta::text(&object, "name").to_owned();
@@ -109,6 +110,9 @@ impl Registry {
         };
         match written {
             Written::Done(revision) => {
+                // Only storage takes no version with an object, and it is not asked.
+                let revision =
+                    if dry_run { Revision::try_from(sent).unwrap_or(Revision::MAX) } else { revision };
                 let value = self.as_read(target, storage, value, &stored).await?;
                 Ok(Stored { key, value, revision })
             }

@@ -136,6 +136,13 @@ async fn a_dry_run_leaves_nothing_and_has_no_resource_version() {
 }
 
 #[tokio::test]
+async fn a_dry_run_gives_back_the_resource_version_that_it_was_sent() {
+    let object = named("configmaps", "a", json!({"metadata": {"resourceVersion": "7"}}));
+    let made = World::new().post("configmaps", object, true).await.unwrap();
+    assert_eq!(made["metadata"]["resourceVersion"], "7");
+}
+
+#[tokio::test]
 async fn a_dry_run_sees_what_is_in_the_way() {
     let world = World::new();
     world.given("configmaps", "a", json!({})).await;
