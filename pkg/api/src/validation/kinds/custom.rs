@@ -11,7 +11,7 @@ use schema::object::Object;
 use crate::resources::Resource;
 use crate::resources::custom::{CustomVersion, ScalePaths};
 use crate::tree::text;
-use crate::validation::{NameRule, validate_object_meta};
+use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 
 /// What all rules may cost for one object.
 pub(crate) const COST_MAX: i64 = 10_000_000;
@@ -58,6 +58,7 @@ pub(super) fn validate_update(row: &Resource, subresource: &str, new: &Object, o
     if !errors.is_empty() {
         return errors;
     }
+    errors.append(validate_object_meta_update(new, old, &Path::root("metadata")));
     let Some(custom) = row.custom else { return errors };
     let version = custom.version;
     let of_status = subresource == "status";
@@ -147,4 +148,32 @@ fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &m
     let (new, old) = (value(new), old.map(value));
     let findings = version.evaluating(|| rules.run(&Path::NIL, &new, old.as_ref(), options));
     errors.extend(findings.errors);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use jsontree::json;
+
+    use super::*;
+    use crate::resources;
+
+    #[test]
+    fn an_object_that_is_being_deleted_gets_no_further_finalizers() {
+        // As good as one whose definition says nothing of its objects.
+        let row = resources::find("", "v1", "configmaps", "").unwrap();
+        let widget = |finalizers: &[&str]| {
+            let metadata = json!({
+                "name": "a", "resourceVersion": "1", "deletionTimestamp": "2024-01-01T00:00:00Z",
+                "finalizers": finalizers,
+            });
+            Object::from_iter([("kind", "ConfigMap".into()), ("metadata", metadata)])
+        };
+        let fields = |finalizers: &[&str]| {
+            let errors = validate_update(row, "", &widget(finalizers), &widget(&["a.test/f"]));
+            errors.iter().map(|error| error.field().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(&["a.test/f"]), [""; 0]);
+        assert_eq!(fields(&["a.test/f", "a.test/g"]), ["metadata.finalizers"]);
+    }
 }
