@@ -69,6 +69,11 @@ impl Room {
         self.take(count.saturating_mul(ITEM_BYTES))
     }
 
+    /// How many bytes are left.
+    pub(crate) fn left(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes so many bytes.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {

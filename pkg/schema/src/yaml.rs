@@ -7,6 +7,7 @@
 mod analyze;
 mod build;
 mod complaint;
+mod counted;
 mod directives;
 mod emit;
 mod encoding;

@@ -4,11 +4,13 @@
 //! through aliases are a danger.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::Error;
 use super::complaint::translate;
+use super::counted::{Count, Counted};
 use crate::room::Room;
 
 /// How deep a document may nest; upstream's limit.
@@ -106,26 +108,20 @@ impl<'a> EscapedSlashes<'a> {
     }
 }
 
-/// What the parser keeps of each bracket, comma and colon between brackets until the outermost one closes, in bytes:
-/// a token, in a list that doubles while it grows.
-const TOKEN_BYTES: usize = 160;
 /// What a node takes, in the list of all that doubles while it grows, and in its parent's.
 const NODE_BYTES: usize = size_of::<Node<'_>>() * 3 / 2 + size_of::<(Id, Id)>();
 
-/// Parses the first document, within some room. All brackets, commas and colons count, for what is text and what is
-/// not is known only when they have been kept.
+/// Parses the first document, within some room.
 ///
 /// # Errors
 /// What is wrong with the text, and [`Error::NoRoom`].
 pub(super) fn document<'t>(text: &'t str, room: &mut Room) -> Result<Document<'t>, Error> {
-    let indicator = |byte: &u8| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':');
-    let indicators = text.bytes().filter(indicator).count();
-    if let Err(none) = room.take(indicators.saturating_mul(TOKEN_BYTES)) {
-        return Err(too_deep_at(text).map_or(none.into(), too_deep));
-    }
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
     let mut slashes = EscapedSlashes::find_in(text);
-    for event in Parser::new_from_str(text) {
+    let count = Rc::<Count>::default();
+    count.next(room)?;
+    for event in Parser::new(Counted::new(text, &count)) {
+        count.next(room)?;
         let (event, span) = event.map_err(|error| translate(text, &error))?;
         if let Some(slashes) = &mut slashes {
             slashes.check(&event, span)?;
@@ -139,26 +135,10 @@ pub(super) fn document<'t>(text: &'t str, room: &mut Room) -> Result<Document<'t
     Ok(Document { nodes: builder.nodes, text })
 }
 
+/// Upstream names no line for what is on the first.
 fn too_deep(line: usize) -> Error {
-    Error::Text(format!("yaml: line {line}: exceeded max depth of {DEPTH_MAX}"))
-}
-
-/// The line in which so many brackets are open that the text nests too deep, if it does so by its brackets alone: those in
-/// strings count as well, so it is asked only of what is refused in any case.
-fn too_deep_at(text: &str) -> Option<usize> {
-    let (mut line, mut open) = (1, 0_usize);
-    for byte in text.bytes() {
-        match byte {
-            b'\n' => line += 1,
-            b'[' | b'{' => open += 1,
-            b']' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        if open > DEPTH_MAX {
-            return Some(line);
-        }
-    }
-    None
+    let place = if line > 1 { format!("line {line}: ") } else { String::new() };
+    Error::Text(format!("yaml: {place}exceeded max depth of {DEPTH_MAX}"))
 }
 
 struct Builder<'a> {

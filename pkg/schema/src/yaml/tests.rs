@@ -192,9 +192,25 @@ fn expansion_is_bounded() {
     check(&large, excessive);
     let deep = "[".repeat(20_000);
     check(&format!("a: b\nc: {deep}"), Err("yaml: line 2: exceeded max depth of 10000"));
-    check(&"- ".repeat(20_000), Err("yaml: line 1: exceeded max depth of 10000"));
-    // More than there is room for.
-    check(&"[".repeat(400_000), Err("yaml: line 1: exceeded max depth of 10000"));
+    let first = Err("yaml: exceeded max depth of 10000");
+    check(&"- ".repeat(20_000), first);
+    check(&"[".repeat(400_000), first);
+    check(&format!("c:\n{}", "- ".repeat(20_000)), Err("yaml: line 2: exceeded max depth of 10000"));
+}
+
+#[test]
+fn what_the_parser_keeps_until_brackets_close_is_bounded() {
+    let refused = |text: String| {
+        let error = to_json(text.as_bytes()).unwrap_err();
+        assert!(matches!(error, Error::NoRoom(NoRoom)), "{error} for {}", &text[..20]);
+    };
+    for piece in ["a: {}, ", "'', ", "&a ", "*a ", "!a ", "? ", ", ", "[], ", ": "] {
+        refused(format!("[{}", piece.repeat(400_000)));
+    }
+    // Of texts nothing is kept but themselves, nor of what stands between brackets that have closed.
+    let texts = format!("a: |\n  {}\nb: \"{}\"\n", "{'a': [1, 2]}, ".repeat(100_000), "[{,:- ".repeat(100_000));
+    assert!(to_json(texts.as_bytes()).is_ok());
+    assert!(to_json("- [a, {b: c}]\n".repeat(10_000).as_bytes()).is_ok());
 }
 
 #[test]

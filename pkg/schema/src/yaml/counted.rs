@@ -1,0 +1,179 @@
+//! A text for the YAML parser that counts the tokens that it becomes.
+//!
+//! Between brackets, the parser keeps every token until the outermost bracket closes, because all of it may turn out to
+//! be a key. It asks for each token, and for nothing else, whether a byte order mark stands there; so that is where
+//! tokens are counted, and where the parser is stopped: such a mark is refused within brackets.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use saphyr_parser::input::SkipTabs;
+use saphyr_parser::{Input, Span, StrInput};
+
+use crate::room::{NoRoom, Room};
+
+/// What the parser keeps of a token, in bytes: where it is, two texts at most and what it is, in a list that doubles while
+/// it grows; and the text of a plain scalar, which has room for 32 bytes.
+const TOKEN_BYTES: usize = (size_of::<Span>() + 2 * size_of::<String>() + 32) * 2;
+
+/// The mark that the parser looks for before each token.
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
+
+/// What is counted.
+#[derive(Default)]
+pub(super) struct Count {
+    /// Tokens since the last event.
+    tokens: Cell<usize>,
+    /// How many there may be.
+    tokens_max: Cell<usize>,
+    /// The most that there were.
+    peak: Cell<usize>,
+    /// Whether there were more.
+    exceeded: Cell<bool>,
+}
+
+impl Count {
+    /// To be asked before the first event and after each: what the parser has kept for it is passed on, and its memory
+    /// is used again.
+    ///
+    /// # Errors
+    /// There is no room for what it keeps.
+    pub(super) fn next(&self, room: &mut Room) -> Result<(), NoRoom> {
+        if self.exceeded.get() {
+            return Err(NoRoom);
+        }
+        let tokens = self.tokens.take();
+        if let Some(more) = tokens.checked_sub(self.peak.get()) {
+            room.take(more.saturating_mul(TOKEN_BYTES))?;
+            self.peak.set(tokens);
+        }
+        self.tokens_max.set(self.peak.get().saturating_add(room.left() / TOKEN_BYTES));
+        Ok(())
+    }
+
+    /// Takes note of a token. Says whether it may be.
+    fn token(&self) -> bool {
+        let tokens = self.tokens.get() + 1;
+        self.tokens.set(tokens);
+        self.exceeded.set(tokens > self.tokens_max.get());
+        !self.exceeded.get()
+    }
+}
+
+/// A text whose tokens are counted.
+pub(super) struct Counted<'t> {
+    input: StrInput<'t>,
+    count: Rc<Count>,
+}
+
+impl<'t> Counted<'t> {
+    pub(super) fn new(text: &'t str, count: &Rc<Count>) -> Self {
+        Counted { input: StrInput::new(text), count: Rc::clone(count) }
+    }
+}
+
+/// All that [`StrInput`] does in a faster way than any input.
+impl Input for Counted<'_> {
+    #[inline]
+    fn next_char_is(&self, c: char) -> bool {
+        if c == BYTE_ORDER_MARK && !self.count.token() {
+            return true;
+        }
+        self.input.next_char_is(c)
+    }
+
+    #[inline]
+    fn lookahead(&mut self, count: usize) {
+        self.input.lookahead(count);
+    }
+
+    #[inline]
+    fn buflen(&self) -> usize {
+        self.input.buflen()
+    }
+
+    #[inline]
+    fn bufmaxlen(&self) -> usize {
+        self.input.bufmaxlen()
+    }
+
+    #[inline]
+    fn raw_read_ch(&mut self) -> char {
+        self.input.raw_read_ch()
+    }
+
+    #[inline]
+    fn raw_read_non_breakz_ch(&mut self) -> Option<char> {
+        self.input.raw_read_non_breakz_ch()
+    }
+
+    #[inline]
+    fn skip(&mut self) {
+        self.input.skip();
+    }
+
+    #[inline]
+    fn skip_n(&mut self, count: usize) {
+        self.input.skip_n(count);
+    }
+
+    #[inline]
+    fn peek(&self) -> char {
+        self.input.peek()
+    }
+
+    #[inline]
+    fn peek_nth(&self, n: usize) -> char {
+        self.input.peek_nth(n)
+    }
+
+    #[inline]
+    fn peek_opt(&self) -> Option<char> {
+        self.input.peek_opt()
+    }
+
+    #[inline]
+    fn next_is_document_indicator(&self) -> bool {
+        self.input.next_is_document_indicator()
+    }
+
+    #[inline]
+    fn next_is_document_start(&self) -> bool {
+        self.input.next_is_document_start()
+    }
+
+    #[inline]
+    fn next_is_document_end(&self) -> bool {
+        self.input.next_is_document_end()
+    }
+
+    #[inline]
+    fn skip_ws_to_eol(&mut self, skip_tabs: SkipTabs) -> (usize, Result<SkipTabs, &'static str>) {
+        self.input.skip_ws_to_eol(skip_tabs)
+    }
+
+    #[inline]
+    fn next_can_be_plain_scalar(&self, in_flow: bool) -> bool {
+        self.input.next_can_be_plain_scalar(in_flow)
+    }
+
+    #[inline]
+    fn skip_while_non_breakz(&mut self) -> usize {
+        self.input.skip_while_non_breakz()
+    }
+
+    #[inline]
+    fn skip_while_blank(&mut self) -> usize {
+        self.input.skip_while_blank()
+    }
+
+    #[inline]
+    fn fetch_while_is_alpha(&mut self, out: &mut String) -> usize {
+        self.input.fetch_while_is_alpha(out)
+    }
+
+    #[inline]
+    fn fetch_while_is_yaml_non_space(&mut self, out: &mut String) -> usize {
+        self.input.fetch_while_is_yaml_non_space(out)
+    }
+}
