@@ -14,6 +14,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use apimachinery::features::Release;
+
 use crate::managed_fields::FieldManager;
 use crate::resources::{self, Handle, Resource};
 
@@ -35,6 +37,8 @@ pub struct Catalog {
     own: Vec<Arc<Group>>,
     /// What others answer for, by the name of the group.
     proxied: BTreeMap<String, Vec<ProxiedVersion>>,
+    /// Whose API it is.
+    release: Release,
 }
 
 /// An API group.
@@ -117,7 +121,18 @@ impl Catalog {
         let served = groups.filter(|group| !group.versions.is_empty()).map(Arc::new);
         let mut groups: Vec<_> = served.collect();
         groups.sort_by(|a, b| a.name.cmp(&b.name));
-        Catalog { own: groups.clone(), groups, proxied: BTreeMap::new() }
+        Catalog { own: groups.clone(), groups, ..Catalog::default() }
+    }
+
+    /// The same, but it is the API of another release: the one that is emulated.
+    #[must_use]
+    pub fn of_release(self, release: Release) -> Self {
+        Catalog { release, ..self }
+    }
+
+    /// The release whose API this is.
+    pub fn release(&self) -> Release {
+        self.release
     }
 
     /// The same with `group` instead of the group of its name, or without that group if it has no versions. Built-in

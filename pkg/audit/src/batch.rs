@@ -160,6 +160,7 @@ impl Tokens {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use apimachinery::clock::TestClock;
+    use apimachinery::request_context::AuditId;
 
     use super::*;
     use crate::event::tests::event;
@@ -174,12 +175,13 @@ mod tests {
         let batch =
             Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
         for n in 0..10 {
-            assert!(batch.process(&[Event { audit_id: n.to_string(), ..event() }]));
+            assert!(batch.process(&[Event { audit_id: AuditId::new(n.to_string().as_bytes()), ..event() }]));
         }
         batch.finish();
         let batches = kept.batches.lock().unwrap();
         assert!(batches.iter().all(|batch| batch.len() <= 4));
-        let ids: Vec<_> = batches.concat().into_iter().map(|event| event.audit_id).collect();
+        let ids: Vec<_> =
+            batches.concat().into_iter().map(|event| event.audit_id.as_str().to_owned()).collect();
         assert_eq!(ids, (0..10).map(|n| n.to_string()).collect::<Vec<_>>());
     }
 

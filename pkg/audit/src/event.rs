@@ -1,45 +1,36 @@
 //! What is recorded of a request (`audit.k8s.io/v1`, kind `Event`), and how it is written: members in the order of
 //! upstream's Go struct, texts as Go's JSON writes them.
 
+mod asked;
+
 use std::fmt::Display;
 use std::io::Write;
-use std::net::IpAddr;
+use std::sync::Arc;
 
 use apimachinery::go_quote::Quoted;
+use apimachinery::request_context::{AuditId, RequestContext};
+use apimachinery::request_info::RequestInfo;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use schema::json_write::write_string;
 
 use crate::{Content, Level, Stage};
 
-/// Longest name that a client may give itself, in bytes. The rest is left out.
-const USER_AGENT_BYTES_MAX: usize = 1024;
+pub use asked::Asked;
+
 const API_VERSION: &str = "audit.k8s.io/v1";
-const TRUNCATED: &str = "...TRUNCATED";
 
 /// A record of a request at one stage.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Event {
     /// How much is recorded.
     pub level: Level,
     /// The id of the request.
-    pub audit_id: String,
+    pub audit_id: AuditId,
     /// When in its life.
     pub stage: Stage,
-    /// Path and query, as the client sent them.
-    pub request_uri: String,
-    /// What it wants to do.
-    pub verb: String,
-    /// Who sent it; `None` if nobody knows.
-    pub user: Option<UserInfo>,
-    /// Whom it is carried out for, if that is somebody else.
-    pub impersonated_user: Option<UserInfo>,
-    /// By what right that is; empty for the old one.
-    pub impersonation_constraint: &'static str,
-    /// Where it came from, first the client.
-    pub source_addresses: Vec<IpAddr>,
-    /// What the client calls itself.
-    pub user_agent: String,
+    /// What it asks for, and who sent it.
+    pub asked: Asked,
     /// What it is about, if that is a resource.
     pub object: Option<ObjectReference>,
     /// What came of it, once that is known.
@@ -57,24 +48,25 @@ pub struct Event {
 }
 
 /// What a request is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ObjectReference {
-    /// Plural resource.
-    pub resource: String,
+    /// The request. One that is about no resource says nothing of it.
+    pub request: Arc<RequestContext>,
+    /// What the object in the request says where the request does not; `None` for none.
+    pub brought: Option<Box<Brought>>,
+}
+
+/// What an object in a request says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Brought {
     /// Namespace.
     pub namespace: String,
     /// Name.
     pub name: String,
     /// Uid.
     pub uid: String,
-    /// API group, empty for core.
-    pub group: String,
-    /// API version.
-    pub version: String,
     /// Resource version.
     pub resource_version: String,
-    /// Subresource.
-    pub subresource: String,
 }
 
 /// What came of a request.
@@ -143,6 +135,12 @@ impl<'o> Members<'o> {
         }
     }
 
+    /// Members that are written already.
+    fn members(&mut self, json: &[u8]) {
+        self.separate();
+        self.out.extend_from_slice(json);
+    }
+
     fn raw(&mut self, name: &'static str, json: &[u8]) {
         self.key(name).extend_from_slice(json);
     }
@@ -172,15 +170,6 @@ fn write_texts(values: &[String], out: &mut Vec<u8>) {
 }
 
 impl Event {
-    /// What a client calls itself, as far as it is recorded.
-    pub fn user_agent(text: &str) -> String {
-        if text.len() <= USER_AGENT_BYTES_MAX {
-            return text.to_owned();
-        }
-        let end = text.floor_char_boundary(USER_AGENT_BYTES_MAX);
-        format!("{}{TRUNCATED}", text.get(..end).unwrap_or_default())
-    }
-
     /// About how much memory it takes, in bytes: its objects and something for the rest.
     pub fn weight(&self) -> usize {
         const REST: usize = 2 * 1024;
@@ -209,27 +198,9 @@ impl Event {
 
     fn write_members(&self, mut event: Members<'_>) {
         event.text("level", self.level.name());
-        event.text("auditID", &self.audit_id);
+        event.text("auditID", self.audit_id.as_str());
         event.text("stage", self.stage.name());
-        event.text("requestURI", &self.request_uri);
-        event.text("verb", &self.verb);
-        let nobody = UserInfo::default();
-        write_user(self.user.as_ref().unwrap_or(&nobody), event.key("user"));
-        if let Some(user) = &self.impersonated_user {
-            write_user(user, event.key("impersonatedUser"));
-        }
-        if !self.impersonation_constraint.is_empty() {
-            let mut metadata = Members::begin(event.key("authenticationMetadata"));
-            metadata.text("impersonationConstraint", self.impersonation_constraint);
-            metadata.end();
-        }
-        if let Some((first, others)) = self.source_addresses.split_first() {
-            let addresses = event.key("sourceIPs");
-            let _ = write!(addresses, "[\"{first}\"");
-            others.iter().for_each(|other| _ = write!(addresses, ",\"{other}\""));
-            addresses.push(b']');
-        }
-        event.text_if_any("userAgent", &self.user_agent);
+        event.members(self.asked.members());
         if let Some(object) = &self.object {
             object.write(event.key("objectRef"));
         }
@@ -259,36 +230,15 @@ impl Event {
 
     /// The event as one line of text, without its end (upstream's format of old, also used in its own log).
     pub fn legacy(&self) -> String {
-        let quoted = |texts: &[String]| {
-            texts.iter().map(|text| Quoted(text).to_string()).collect::<Vec<_>>().join(",")
-        };
-        let user = self.user.as_ref().filter(|user| !user.name.is_empty());
-        let groups = user.filter(|user| !user.groups.is_empty()).map(|user| quoted(&user.groups));
-        let (mut as_user, mut as_groups) = ("<self>", "<lookup>".to_owned());
-        if let Some(actor) = &self.impersonated_user {
-            as_user = &actor.name;
-            if !actor.groups.is_empty() {
-                as_groups = quoted(&actor.groups);
-            }
-        }
-        let namespace = self.object.as_ref().map(|object| object.namespace.as_str());
-        let address = self.source_addresses.first().map_or("<unknown>".to_owned(), IpAddr::to_string);
+        let (asker, target) = self.asked.legacy();
+        let namespace = self.object.as_ref().map(ObjectReference::namespace);
         let response = self.response_status.as_ref();
         format!(
-            "{} AUDIT: id={} stage={} ip={} method={} user={} groups={} as={} asgroups={} user-agent={} \
-             namespace={} uri={} response=\"{}\"",
+            "{} AUDIT: id={} stage={} {asker} namespace={} {target} response=\"{}\"",
             rfc3339_nano(self.received),
-            Quoted(&self.audit_id),
+            Quoted(self.audit_id.as_str()),
             Quoted(self.stage.name()),
-            Quoted(&address),
-            Quoted(&self.verb),
-            Quoted(user.map_or("<none>", |user| &user.name)),
-            Quoted(groups.as_deref().unwrap_or("<none>")),
-            Quoted(as_user),
-            Quoted(&as_groups),
-            Quoted(&self.user_agent),
             Quoted(namespace.filter(|namespace| !namespace.is_empty()).unwrap_or("<none>")),
-            Quoted(&self.request_uri),
             response.map_or("<deferred>".to_owned(), |status| status.code.to_string()),
         )
     }
@@ -339,18 +289,30 @@ fn write_user(user: &UserInfo, out: &mut Vec<u8>) {
 }
 
 impl ObjectReference {
+    fn namespace(&self) -> &str {
+        let said = if self.request.info.is_resource { &*self.request.info.namespace } else { "" };
+        either(said, self.brought.as_deref().map(|brought| &brought.namespace))
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
+        let (nothing, brought) = (RequestInfo::default(), self.brought.as_deref());
+        let info = if self.request.info.is_resource { &self.request.info } else { &nothing };
         let mut members = Members::begin(out);
-        members.text_if_any("resource", &self.resource);
-        members.text_if_any("namespace", &self.namespace);
-        members.text_if_any("name", &self.name);
-        members.text_if_any("uid", &self.uid);
-        members.text_if_any("apiGroup", &self.group);
-        members.text_if_any("apiVersion", &self.version);
-        members.text_if_any("resourceVersion", &self.resource_version);
-        members.text_if_any("subresource", &self.subresource);
+        members.text_if_any("resource", &info.resource);
+        members.text_if_any("namespace", self.namespace());
+        members.text_if_any("name", either(&info.name, brought.map(|brought| &brought.name)));
+        members.text_if_any("uid", brought.map_or("", |brought| &brought.uid));
+        members.text_if_any("apiGroup", &info.group);
+        members.text_if_any("apiVersion", &info.version);
+        members.text_if_any("resourceVersion", brought.map_or("", |brought| &brought.resource_version));
+        members.text_if_any("subresource", &info.subresource);
         members.end();
     }
+}
+
+/// What the request says, or else what its object says.
+fn either<'t>(said: &'t str, brought: Option<&'t String>) -> &'t str {
+    if said.is_empty() { brought.map_or("", String::as_str) } else { said }
 }
 
 impl ResponseStatus {

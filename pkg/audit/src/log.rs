@@ -127,15 +127,11 @@ impl Log {
         }
     }
 
-    fn line(&self, event: &Event) -> Vec<u8> {
-        let mut line = Vec::with_capacity(1024);
-        self.append(event, &mut line);
-        line
-    }
-
     /// Leaves lines waiting; those for which there is no room are lost.
     fn leave(&self, events: &[Event], waiting_max: usize) {
-        let left = |event: &Event| self.lines.leave(&self.line(event), waiting_max, WAITING_BYTES_MAX);
+        let left = |event: &Event| {
+            self.lines.leave(|lines| self.append(event, lines), waiting_max, WAITING_BYTES_MAX)
+        };
         if let Some(first) = events.iter().position(|event| !left(event)) {
             let lost = events.iter().skip(first).map(Event::legacy);
             self.lines.figures.lost("buffered", &"audit buffer queue blocked", lost);
@@ -150,9 +146,11 @@ impl Sink for Log {
                 self.leave(events, waiting_max);
                 true
             }
-            (Wait::Received, [event]) if event.stage == Stage::RequestReceived => {
-                let line = self.line(event);
-                self.lines.leave(&line, usize::MAX, CHUNK_BYTES) || self.lines.write(&line)
+            (Wait::Received, [event])
+                if event.stage == Stage::RequestReceived
+                    && self.lines.leave(|lines| self.append(event, lines), usize::MAX, CHUNK_BYTES) =>
+            {
+                true
             }
             _ => {
                 let (mut lines, mut good) = (Vec::with_capacity(1024), true);
@@ -186,13 +184,18 @@ impl Lines {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a line to the thread that writes late. Says whether there was room for it.
-    fn leave(&self, line: &[u8], waiting_max: usize, bytes_max: usize) -> bool {
+    /// Leaves the line that `append` writes to the thread that writes late. Says whether there was room for it.
+    fn leave(&self, append: impl FnOnce(&mut Vec<u8>), waiting_max: usize, bytes_max: usize) -> bool {
         let mut state = self.lock();
-        if state.count >= waiting_max || state.waiting.len().saturating_add(line.len()) > bytes_max {
+        if state.count >= waiting_max {
             return false;
         }
-        state.waiting.extend_from_slice(line);
+        let before = state.waiting.len();
+        append(&mut state.waiting);
+        if state.waiting.len() > bytes_max {
+            state.waiting.truncate(before);
+            return false;
+        }
         state.count = state.count.saturating_add(1);
         state.left = state.left.wrapping_add(1);
         if std::mem::take(&mut state.sleeps) {

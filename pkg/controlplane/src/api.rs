@@ -498,7 +498,8 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
         forward_compatible: config.emulation.forward_compatible,
         runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
     };
-    Ok(Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?))
+    let release = serving.gates.effective().emulation;
+    Ok(Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?).of_release(release))
 }
 
 /// The documents by which others verify tokens. `None`, with the reason in the log, for an issuer that

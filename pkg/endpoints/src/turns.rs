@@ -84,7 +84,11 @@ mod tests {
         drop(other);
         assert!(body.as_mut().poll_frame(&mut context).is_ready());
         let next = turns.body(Full::new(Bytes::from_static(b"next")));
-        assert_eq!(next.collect().await.unwrap().to_bytes(), "next", "while the first is not read to its end");
+        assert_eq!(
+            next.collect().await.unwrap().to_bytes(),
+            "next",
+            "while the first is not read to its end"
+        );
     }
 
     #[tokio::test]

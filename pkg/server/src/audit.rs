@@ -23,7 +23,10 @@ use apimachinery::request_notes::{Least, Sent};
 use apimachinery::status::Status;
 use apimachinery::trace::{Latencies, Span, Step};
 use apimachinery::user_info::UserInfo;
-use audit::{Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage, Verdict};
+use audit::{
+    Asked, Brought, Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage,
+    Verdict,
+};
 use authorization::Attributes;
 use endpoints::dispatch::{Response, Tunnel};
 
@@ -152,28 +155,18 @@ impl Recording {
 
     fn event(&self, verdict: Verdict, user: Option<&UserInfo>) -> Event {
         let context = &*self.context;
-        let info = &context.info;
-        let object = info.is_resource.then(|| ObjectReference {
-            resource: info.resource.clone(),
-            namespace: info.namespace.clone(),
-            name: info.name.clone(),
-            group: info.group.clone(),
-            version: info.version.clone(),
-            subresource: info.subresource.clone(),
-            ..ObjectReference::default()
-        });
+        let uri = self.uri.path_and_query().map_or("/", |target| target.as_str());
         Event {
             level: verdict.level,
-            audit_id: context.audit_id.as_str().to_owned(),
+            audit_id: context.audit_id.clone(),
             stage: Stage::RequestReceived,
-            request_uri: self.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned(),
-            verb: info.verb.clone(),
-            user: user.cloned(),
-            impersonated_user: None,
-            impersonation_constraint: "",
-            source_addresses: context.source_addresses().collect(),
-            user_agent: Event::user_agent(&context.user_agent),
-            object,
+            asked: Asked::new(
+                (uri, &context.info.verb),
+                user,
+                context.source_addresses(),
+                &context.user_agent,
+            ),
+            object: context.info.is_resource.then(|| self.reference()),
             response_status: None,
             request_object: None,
             response_object: None,
@@ -183,11 +176,14 @@ impl Recording {
         }
     }
 
+    fn reference(&self) -> ObjectReference {
+        ObjectReference { request: Arc::clone(&self.context), brought: None }
+    }
+
     /// It is carried out for somebody else; `constraint` is the right by which it may, empty for the old one.
     pub(crate) fn impersonated(&self, user: &UserInfo, constraint: &'static str) {
         if let Some(open) = &mut *self.open() {
-            open.event.impersonated_user = Some(user.clone());
-            open.event.impersonation_constraint = constraint;
+            open.event.asked.impersonated(user, constraint);
         }
     }
 
@@ -288,17 +284,13 @@ impl Recording {
         let content = match sent {
             Sent::Patch(bytes) => open.patch.json(&bytes),
             Sent::Object(sent) => {
-                let reference = open.event.object.get_or_insert_default();
-                for (known, said) in [
-                    (&mut reference.namespace, sent.namespace),
-                    (&mut reference.name, sent.name),
-                    (&mut reference.uid, sent.uid),
-                    (&mut reference.resource_version, sent.resource_version),
-                ] {
-                    if known.is_empty() {
-                        *known = said;
-                    }
-                }
+                let brought = Brought {
+                    namespace: sent.namespace,
+                    name: sent.name,
+                    uid: sent.uid,
+                    resource_version: sent.resource_version,
+                };
+                open.event.object.get_or_insert_with(|| self.reference()).brought = Some(Box::new(brought));
                 sent.json.map(|json| open.trimmed(Content::written(json)))
             }
         };

@@ -15,6 +15,13 @@ pub struct Release {
     pub minor: u32,
 }
 
+/// The one whose API this program speaks.
+impl Default for Release {
+    fn default() -> Self {
+        Release::THIS
+    }
+}
+
 impl Release {
     /// The release whose API this program speaks.
     pub const THIS: Release = Release::minor_of_1(36);

@@ -2,34 +2,33 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::*;
 
 /// What is known of a request when it has come in.
 pub(crate) fn event() -> Event {
+    let user = UserInfo {
+        name: "ann".to_owned(),
+        uid: "u".to_owned(),
+        groups: vec!["dev".to_owned(), "ops".to_owned()],
+        extra: BTreeMap::from([("k".to_owned(), vec!["v".to_owned()])]),
+    };
+    let info = RequestInfo {
+        is_resource: true,
+        resource: "pods".to_owned(),
+        namespace: "ns".to_owned(),
+        name: "a".to_owned(),
+        version: "v1".to_owned(),
+        ..RequestInfo::default()
+    };
+    let addresses = ["10.0.0.1", "::1"].map(|address| address.parse().unwrap());
     Event {
         level: Level::Metadata,
-        audit_id: "id".to_owned(),
+        audit_id: AuditId::new(b"id"),
         stage: Stage::RequestReceived,
-        request_uri: "/api/v1/namespaces/ns/pods/a?x=<y>".to_owned(),
-        verb: "get".to_owned(),
-        user: Some(UserInfo {
-            name: "ann".to_owned(),
-            uid: "u".to_owned(),
-            groups: vec!["dev".to_owned(), "ops".to_owned()],
-            extra: BTreeMap::from([("k".to_owned(), vec!["v".to_owned()])]),
-        }),
-        impersonated_user: None,
-        impersonation_constraint: "",
-        source_addresses: vec!["10.0.0.1".parse().unwrap(), "::1".parse().unwrap()],
-        user_agent: "kubectl/v1.36".to_owned(),
-        object: Some(ObjectReference {
-            resource: "pods".to_owned(),
-            namespace: "ns".to_owned(),
-            name: "a".to_owned(),
-            version: "v1".to_owned(),
-            ..ObjectReference::default()
-        }),
+        asked: asked(Some(&user), &addresses, "kubectl/v1.36"),
+        object: Some(about(info)),
         response_status: None,
         request_object: None,
         response_object: None,
@@ -37,6 +36,16 @@ pub(crate) fn event() -> Event {
         stage_time: UnixTime { seconds: 1_700_000_000, nanos: 123_456_789 },
         annotations: Vec::new(),
     }
+}
+
+fn asked(user: Option<&UserInfo>, addresses: &[IpAddr], user_agent: &str) -> Asked {
+    let target = ("/api/v1/namespaces/ns/pods/a?x=<y>", "get");
+    Asked::new(target, user, addresses.iter().copied(), user_agent)
+}
+
+fn about(info: RequestInfo) -> ObjectReference {
+    let request = RequestContext { info, ..RequestContext::default() };
+    ObjectReference { request: Arc::new(request), brought: None }
 }
 
 fn json(event: &Event) -> String {
@@ -61,24 +70,26 @@ fn an_event_is_written_as_gos_json_has_it() {
 
 #[test]
 fn everything_that_can_be_known_has_its_place() {
+    let info = RequestInfo {
+        is_resource: true,
+        resource: "deployments".to_owned(),
+        namespace: "ns".to_owned(),
+        group: "apps".to_owned(),
+        version: "v1".to_owned(),
+        subresource: "scale".to_owned(),
+        ..RequestInfo::default()
+    };
+    let brought = Brought {
+        namespace: "other".to_owned(),
+        name: "a".to_owned(),
+        uid: "u".to_owned(),
+        resource_version: "7".to_owned(),
+    };
     let mut event = Event {
         level: Level::RequestResponse,
         stage: Stage::ResponseComplete,
-        user: None,
-        impersonated_user: Some(UserInfo { name: "bob".to_owned(), ..UserInfo::default() }),
-        impersonation_constraint: "impersonate:user-info",
-        source_addresses: Vec::new(),
-        user_agent: String::new(),
-        object: Some(ObjectReference {
-            resource: "deployments".to_owned(),
-            namespace: "ns".to_owned(),
-            name: "a".to_owned(),
-            uid: "u".to_owned(),
-            group: "apps".to_owned(),
-            version: "v1".to_owned(),
-            resource_version: "7".to_owned(),
-            subresource: "scale".to_owned(),
-        }),
+        asked: asked(None, &[], ""),
+        object: Some(ObjectReference { brought: Some(Box::new(brought)), ..about(info) }),
         response_status: Some(ResponseStatus {
             status: "Failure".to_owned(),
             message: "no".to_owned(),
@@ -90,6 +101,8 @@ fn everything_that_can_be_known_has_its_place() {
         response_object: Content::json(b"{}"),
         ..event()
     };
+    let bob = UserInfo { name: "bob".to_owned(), ..UserInfo::default() };
+    event.asked.impersonated(&bob, "impersonate:user-info");
     event.annotate("b", "2");
     event.annotate("a", "1");
     event.annotate("b", "3");
@@ -127,9 +140,8 @@ fn the_line_of_old_is_upstreams() {
                     response=\"<deferred>\"";
     assert_eq!(event().legacy(), expected);
     let nobody = Event {
-        user: None,
+        asked: asked(None, &[], ""),
         object: None,
-        source_addresses: Vec::new(),
         response_status: Some(ResponseStatus { code: 200, ..ResponseStatus::default() }),
         ..event()
     };
@@ -142,8 +154,20 @@ fn the_line_of_old_is_upstreams() {
 }
 
 #[test]
+fn the_line_of_old_says_for_whom_a_request_is_carried_out() {
+    let mut event = event();
+    let bob = UserInfo { name: "bob".to_owned(), groups: vec!["qa".to_owned()], ..UserInfo::default() };
+    event.asked.impersonated(&bob, "");
+    let text = event.legacy();
+    assert!(
+        text.contains(r#"user="ann" groups="\"dev\",\"ops\"" as="bob" asgroups="\"qa\"" user-agent="#),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_long_name_of_a_client_is_cut() {
     let long = "x".repeat(1025);
-    assert_eq!(Event::user_agent(&long), format!("{}...TRUNCATED", "x".repeat(1024)));
-    assert_eq!(Event::user_agent("kubectl"), "kubectl");
+    let text = json(&Event { asked: asked(None, &[], &long), ..event() });
+    assert!(text.contains(&format!("\"userAgent\":\"{}...TRUNCATED\",", "x".repeat(1024))), "{text}");
 }

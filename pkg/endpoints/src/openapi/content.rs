@@ -20,9 +20,6 @@ use super::paths;
 use super::subject::Subject;
 use crate::negotiate::Formats;
 
-/// The release whose API the documents describe.
-const VERSION: &str = "1.36";
-
 /// Kinds that every group answers with but that belong to `v1` alone.
 const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 
@@ -38,7 +35,7 @@ pub(super) struct Content<'a> {
     /// What other servers say of themselves.
     pub(super) foreign: Foreign,
     /// Title and version of the document.
-    pub(super) info: (&'static str, &'static str),
+    pub(super) info: (&'static str, String),
     /// Whether it says how to authenticate.
     pub(super) security: bool,
     /// Where the kinds of every group (`DeleteOptions`, `WatchEvent`) are listed.
@@ -108,7 +105,7 @@ impl<'a> Content<'a> {
             definitions: definitions_of(&paths),
             custom: BTreeMap::new(),
             foreign: Foreign::default(),
-            info: ("Kubernetes", VERSION),
+            info: ("Kubernetes", catalog.release().to_string()),
             security: true,
             paths,
             listed,
@@ -129,7 +126,7 @@ impl<'a> Content<'a> {
             definitions,
             custom,
             foreign: Foreign::default(),
-            info: ("Kubernetes CRD Swagger", "v0.1.0"),
+            info: ("Kubernetes CRD Swagger", "v0.1.0".to_owned()),
             security: false,
             paths,
             listed: Listed::InClients,
@@ -248,7 +245,7 @@ fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> 
 }
 
 /// The object under `info`.
-pub(super) fn info((title, version): (&str, &str), w: &mut Writer) {
+pub(super) fn info((title, version): &(&str, String), w: &mut Writer) {
     w.object(|w| {
         w.text("title", title);
         w.text("version", version);

@@ -44,6 +44,15 @@ fn builtin(off_by_default: bool) -> Catalog {
     Catalog::builtin(|row| is_of_this_release(row) && row.off_by_default == off_by_default)
 }
 
+#[test]
+fn documents_are_of_the_release_that_is_emulated() {
+    let catalog = builtin(false).of_release(Release::minor_of_1(33));
+    let api = OpenApi::new(Arc::new(catalog), clock());
+    for uri in ["/openapi/v2", "/openapi/v3/api/v1"] {
+        assert_eq!(body(&get(&api, uri, &[]).unwrap())["info"]["version"], "1.33", "{uri}");
+    }
+}
+
 fn get(api: &OpenApi, uri: &str, headers: &[(&str, &str)]) -> Option<Response<Bytes>> {
     let mut request = Request::builder().uri(uri);
     for (name, value) in headers {

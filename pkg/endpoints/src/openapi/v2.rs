@@ -16,7 +16,7 @@ pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     w.object(|w| {
         w.text("swagger", "2.0");
         w.key("info");
-        super::content::info(content.info, w);
+        super::content::info(&content.info, w);
         w.key("paths");
         w.object(|w| paths(content, &shared, w));
         w.key("definitions");

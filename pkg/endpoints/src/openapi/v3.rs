@@ -11,7 +11,7 @@ pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     w.object(|w| {
         w.text("openapi", "3.0.0");
         w.key("info");
-        super::content::info(content.info, w);
+        super::content::info(&content.info, w);
         w.key("paths");
         w.object(|w| {
             for item in &content.paths {

@@ -208,7 +208,8 @@ fn what_the_parser_keeps_until_brackets_close_is_bounded() {
         refused(format!("[{}", piece.repeat(400_000)));
     }
     // Of texts nothing is kept but themselves, nor of what stands between brackets that have closed.
-    let texts = format!("a: |\n  {}\nb: \"{}\"\n", "{'a': [1, 2]}, ".repeat(100_000), "[{,:- ".repeat(100_000));
+    let texts =
+        format!("a: |\n  {}\nb: \"{}\"\n", "{'a': [1, 2]}, ".repeat(100_000), "[{,:- ".repeat(100_000));
     assert!(to_json(texts.as_bytes()).is_ok());
     assert!(to_json("- [a, {b: c}]\n".repeat(10_000).as_bytes()).is_ok());
 }

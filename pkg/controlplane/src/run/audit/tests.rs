@@ -1,8 +1,9 @@
 //! Claims about a server that is audited.
 #![allow(clippy::unwrap_used)]
 
-use ::audit::{Event, FileOptions, Format, Level, Stage};
+use ::audit::{Asked, Event, FileOptions, Format, Level, Stage};
 use apimachinery::clock::TestClock;
+use apimachinery::request_context::AuditId;
 use apimachinery::time::UnixTime;
 use jsontree::{Value, json};
 
@@ -275,15 +276,9 @@ async fn a_webhook_gets_lists_of_events_also_after_a_failure() {
 fn event() -> Event {
     Event {
         level: Level::Metadata,
-        audit_id: "id".to_owned(),
+        audit_id: AuditId::new(b"id"),
         stage: Stage::RequestReceived,
-        request_uri: "/".to_owned(),
-        verb: "get".to_owned(),
-        user: None,
-        impersonated_user: None,
-        impersonation_constraint: "",
-        source_addresses: Vec::new(),
-        user_agent: String::new(),
+        asked: Asked::new(("/", "get"), None, std::iter::empty(), ""),
         object: None,
         response_status: None,
         request_object: None,
