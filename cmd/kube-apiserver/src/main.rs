@@ -23,6 +23,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// Room for a worker's stack, in bytes. Decoders recurse, to a bound.
 const STACK_BYTES: usize = 8 << 20;
 
+/// After so many tasks a thread that has more to do looks whether something has come from the network. Some of them keep
+/// it for a fraction of a millisecond.
+const EVENT_INTERVAL: u32 = 16;
+
 fn main() -> ExitCode {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let mut testserver = None;
@@ -73,6 +77,7 @@ fn serve(flags: &Flags, log: Log, forks: Option<testserver::Options>) -> Result<
     let _temporary = options.temporary(flags);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
+        .event_interval(EVENT_INTERVAL)
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start threads: {error}"))?;

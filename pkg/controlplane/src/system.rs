@@ -64,13 +64,14 @@ pub(crate) fn host_name() -> String {
 /// a tenth of a processor.
 const HEAVY_NICENESS: i32 = 10;
 
-/// Threads for heavy requests.
+/// Threads for heavy requests: half as many as there are processors, and at least one.
 ///
 /// # Errors
 /// The system's, when it gives no more threads.
 pub(crate) fn heavy_pool() -> io::Result<HeavyPool> {
-    let processors = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    HeavyPool::start(processors, &Handle::current(), || {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = NonZeroUsize::new(processors / 2).unwrap_or(NonZeroUsize::MIN);
+    HeavyPool::start(threads, &Handle::current(), || {
         // Linux knows priorities of threads, and of none more than of the calling one. A system that
         // refuses leaves them equal, which is fair too.
         let _ = setpriority_process(None, HEAVY_NICENESS);

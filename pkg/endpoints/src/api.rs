@@ -90,7 +90,7 @@ pub struct Api {
     pub peers: Option<Arc<PeerProxy>>,
     /// Which writes have to wait; `None` for none.
     pub write_barrier: Option<Arc<dyn WriteBarrier>>,
-    /// Where heavy reads are done, and whose turn it is to make a piece of a list.
+    /// Where heavy reads are done.
     pub heavy: HeavyPool,
     /// Whether the store answers.
     pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
@@ -199,7 +199,6 @@ impl<'a> Call<'a> {
             warnings: self.warnings.texts(),
             budget: self.api.registry.budget(),
             trace: self.trace,
-            turns: self.api.heavy.turns(),
             table: TableRequest {
                 version: self.representation.transform_version,
                 include,

@@ -1,5 +1,4 @@
-//! Threads for heavy requests: those that keep a processor busy for longer than others should have to wait. And turns for
-//! lists, which are made on everybody's threads, piece by piece.
+//! Threads for heavy requests: those that keep a processor busy for longer than others should have to wait.
 //!
 //! The runtime's own threads serve everybody, so nothing on them may take more than some milliseconds
 //! without giving way. Decoding, defaulting, validating and encoding an object do not give way. How long
@@ -25,7 +24,6 @@ use tokio::time::Instant;
 
 mod queue;
 
-use crate::turns::Turns;
 use queue::Queue;
 
 /// Above so many bytes, of its body and of the object that it changes, a write is heavy. Below, all steps of
@@ -62,24 +60,22 @@ struct Shared {
     /// Drives what the work waits for.
     runtime: Handle,
     queue: Arc<Queue>,
-    turns: Turns,
     refused: AtomicU64,
     waits: AtomicU64,
     waited_nanoseconds: AtomicU64,
 }
 
 impl HeavyPool {
-    /// Starts half as many threads as there are processors, and at least one. Each calls `begin` first, which may lower
-    /// its priority. `runtime` drives what the work waits for.
+    /// Starts the threads. Each calls `begin` first, which may lower its priority. `runtime` drives what the
+    /// work waits for.
     ///
     /// # Errors
     /// The system's, when it gives no more threads.
     pub fn start(
-        processors: NonZeroUsize,
+        threads: NonZeroUsize,
         runtime: &Handle,
         begin: impl Fn() + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let threads = NonZeroUsize::new(processors.get() / 2).unwrap_or(NonZeroUsize::MIN);
         let begun_max = threads.get().saturating_mul(BEGUN_PER_THREAD);
         let threads = Builder::new_multi_thread()
             .worker_threads(threads.get())
@@ -91,7 +87,6 @@ impl HeavyPool {
             threads: Some(threads),
             runtime: runtime.clone(),
             queue: Arc::new(Queue::new(begun_max)),
-            turns: Turns::new(processors),
             refused: AtomicU64::new(0),
             waits: AtomicU64::new(0),
             waited_nanoseconds: AtomicU64::new(0),
@@ -128,11 +123,6 @@ impl HeavyPool {
             Ok(outcome) => Ok(outcome),
             Err(error) => error.try_into_panic().map_or(Err(Full), |panic| resume_unwind(panic)),
         }
-    }
-
-    /// Turns at making lists, as many at a time as there are processors.
-    pub(crate) fn turns(&self) -> &Turns {
-        &self.0.turns
     }
 
     /// How many requests have begun and how many wait, now.

@@ -33,7 +33,6 @@ mod testdata;
 #[cfg(test)]
 mod testing;
 mod trace;
-mod turns;
 pub mod versions;
 pub mod warning;
 mod watch_body;

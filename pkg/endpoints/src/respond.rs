@@ -27,7 +27,6 @@ use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
 use crate::trace::Trace;
-use crate::turns::Turns;
 use crate::warning;
 
 pub(crate) use list::Name;
@@ -57,8 +56,6 @@ pub(crate) struct Reply<'r> {
     pub(crate) budget: &'r Arc<Budget>,
     /// What is recorded of the request.
     pub(crate) trace: &'r Trace,
-    /// Whose turn it is to make a piece of a list.
-    pub(crate) turns: &'r Turns,
 }
 
 impl Reply<'_> {
@@ -102,10 +99,10 @@ impl Reply<'_> {
     ) -> Result<Response, Box<Status>> {
         let (endpoint, headers) = (self.endpoint.clone(), self.headers.clone());
         let (representation, table, budget) = (self.representation, self.table, Arc::clone(self.budget));
-        let (warnings, trace, turns) = (self.warnings.clone(), self.trace.clone(), self.turns.clone());
+        let (warnings, trace) = (self.warnings.clone(), self.trace.clone());
         let work = async move {
-            let (endpoint, headers, budget, trace, turns) = (&endpoint, &headers, &budget, &trace, &turns);
-            make(Reply { endpoint, headers, representation, warnings, table, budget, trace, turns }).await
+            let (endpoint, headers, budget, trace) = (&endpoint, &headers, &budget, &trace);
+            make(Reply { endpoint, headers, representation, warnings, table, budget, trace }).await
         };
         pool.run(&user.name, work).await?
     }

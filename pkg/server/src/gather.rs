@@ -4,6 +4,9 @@
 //! that would be fifty TLS records, fifty system calls and fifty packets. So a flush sends nothing
 //! here. What the streams of a connection have to say is gathered until every task that was ready to
 //! run by then has had its turn, or until there is enough of it, and then goes out at once.
+//!
+//! A client that asks for much can take more at a time than others should have to wait for: encrypting and sending
+//! some megabytes keeps a thread busy for milliseconds. So a connection gives way after [`TURN_BYTES`].
 
 use std::future::Future;
 use std::io;
@@ -16,6 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// So much is sent without waiting for more, and nothing is taken on top of it while the client does
 /// not read. Four TLS records.
 const GATHERED_BYTES_MAX: usize = 64 * 1024;
+
+/// So much of one connection is sent before others have their turn: a fraction of a millisecond's work.
+const TURN_BYTES: usize = 4 * GATHERED_BYTES_MAX;
 
 /// A stream whose output is gathered. Clones are the same stream: the connection writes to one and
 /// [`Gathered::poll_driving`] sends from the other. Both live in one task, so nobody waits for the lock.
@@ -36,6 +42,8 @@ struct Output<S> {
     unflushed: bool,
     /// Whether other tasks have had their turn since there was something to send.
     waited: bool,
+    /// How much was sent since others had their turn.
+    sent: usize,
 }
 
 impl<S> Clone for Gathered<S> {
@@ -49,7 +57,8 @@ impl<S> Gathered<S> {
     /// hand its stream on to someone who has never heard of [`Gathered::poll_driving`].
     pub(crate) fn new(stream: S, gathers: bool) -> Self {
         let (waiting, taken) = (Vec::new(), 0);
-        let output = Output { stream, waiting, taken, last: 0, gathers, unflushed: false, waited: false };
+        let (last, unflushed, waited, sent) = (0, false, false, 0);
+        let output = Output { stream, waiting, taken, last, gathers, unflushed, waited, sent };
         Gathered(Arc::new(Mutex::new(output)))
     }
 
@@ -63,8 +72,13 @@ impl<S: AsyncWrite + Unpin> Output<S> {
         GATHERED_BYTES_MAX.saturating_sub(self.waiting.len())
     }
 
-    /// Hands what is waiting to the stream, and has the stream send it.
+    /// Hands what is waiting to the stream, and has the stream send it. Gives way where enough was sent.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.sent >= TURN_BYTES {
+            self.sent = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         while let Some(rest @ [_, ..]) = self.waiting.get(self.taken..) {
             let taken = ready!(Pin::new(&mut self.stream).poll_write(cx, rest))?;
             if taken == 0 {
@@ -74,6 +88,7 @@ impl<S: AsyncWrite + Unpin> Output<S> {
         }
         if !self.waiting.is_empty() {
             self.last = self.waiting.len();
+            self.sent = self.sent.saturating_add(self.last);
         }
         (self.waiting, self.taken) = (Vec::new(), 0);
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;

@@ -11,7 +11,7 @@ use super::queue::{WAITING_MAX, WAITING_OF_USER_MAX};
 use super::*;
 
 fn pool(threads: usize) -> HeavyPool {
-    HeavyPool::start(NonZeroUsize::new(threads * 2).unwrap(), &Handle::current(), || {}).unwrap()
+    HeavyPool::start(NonZeroUsize::new(threads).unwrap(), &Handle::current(), || {}).unwrap()
 }
 
 /// Work that keeps its thread busy until something is sent.

@@ -141,8 +141,6 @@ impl Reply<'_> {
             source.head(Some(rest.plain_len()), &mut made)?;
             return Ok(self.response(200, Remembered::new(&made, rest).boxed_unsync(), true));
         }
-        // On threads of its own it is in nobody's way.
-        let turn = if self.whole() { None } else { self.turns.turn().await };
         while source.prepare()? {
             yield_now().await;
         }
@@ -154,15 +152,14 @@ impl Reply<'_> {
         let head = made.len();
         let gzip = takes_gzip(self.headers);
         let more = source.fill(&mut made, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
-        drop(turn);
         let source = more.then_some(source);
         if gzip && made.len() > GZIP_ABOVE_BYTES {
             let remembering = wanted.and_then(Wanted::miss);
             let body = Compressed::new(made, head, source, remembering);
-            return Ok(self.response(200, self.turns.body(body).boxed_unsync(), true));
+            return Ok(self.response(200, body.boxed_unsync(), true));
         }
         let body = match source {
-            Some(source) => self.turns.body(Chunks::new(made, source)).boxed_unsync(),
+            Some(source) => Chunks::new(made, source).boxed_unsync(),
             None => full(made),
         };
         Ok(self.response(200, body, false))

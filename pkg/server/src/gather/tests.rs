@@ -120,6 +120,24 @@ fn what_is_full_does_not_wait() {
 }
 
 #[test]
+fn who_has_much_to_send_gives_way_now_and_then() {
+    for gathers in [true, false] {
+        let mut output = gathered(gathers, usize::MAX);
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let mut cx = Context::from_waker(&waker);
+        let piece = vec![0; GATHERED_BYTES_MAX];
+        let mut frames = 0;
+        while frame(&mut output, &mut cx, &piece) {
+            frames += 1;
+        }
+        assert!((4..=5).contains(&frames), "{frames}");
+        assert_eq!(wakes.0.load(SeqCst), 1, "it goes on after the others");
+        assert!(frame(&mut output, &mut cx, &piece));
+    }
+}
+
+#[test]
 fn without_gathering_a_flush_is_a_flush() {
     let mut output = gathered(false, usize::MAX);
     assert!(frame(&mut output, &mut Context::from_waker(Waker::noop()), b"answer"));
