@@ -170,13 +170,14 @@ fn write_texts(values: &[String], out: &mut Vec<u8>) {
 }
 
 impl Event {
-    /// About how much memory it takes, in bytes: its objects and something for the rest.
+    /// About how much memory it takes, in bytes: its texts and objects, and something for the rest.
     pub fn weight(&self) -> usize {
         const REST: usize = 2 * 1024;
         let objects = [&self.request_object, &self.response_object];
         let objects = objects.into_iter().flatten().map(|object| object.bytes().len());
         let annotations = self.annotations.iter().map(|(key, value)| key.len() + value.len());
-        objects.chain(annotations).fold(REST, usize::saturating_add)
+        let asked = self.asked.members().len();
+        objects.chain(annotations).chain([asked]).fold(REST, usize::saturating_add)
     }
 
     /// Sets an annotation. The first value of a key stays.
