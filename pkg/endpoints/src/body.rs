@@ -236,6 +236,15 @@ fn decode_json(
         _ => &*head.api_version,
     };
     let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
+    if let (group, INTERNAL) = split_api_version(api_version)
+        && expected.custom.is_none()
+    {
+        let decoded = decode_internal(text, expected, group, kind).map_err(refused)?;
+        if validation == FieldValidation::Strict && !decoded.warnings.is_empty() {
+            return Err(refused(texts::strict_decoding_error(&decoded.warnings)));
+        }
+        return check_version(expected, api_version).map(|()| decoded);
+    }
     let message = expected.registered(api_version, kind).map_err(refused)?;
     let decoded = json::decode_within(message, text, Room::of_body(body.len())).map_err(|e| match e {
         json::Error::NoRoom(e) => too_large(e),
@@ -346,7 +355,8 @@ fn version_said(api_version: &str) -> Option<&str> {
     }
 }
 
-/// Versions convert into each other within a group; events have two groups, scales four. What a custom
+/// Versions convert into each other within a group; events have two groups, scales four, and what was in `extensions` once
+/// is elsewhere now. What a custom
 /// resource says it is, is judged by its version and later by its validation.
 fn check_convertible(
     expected: Expected<'_>,
@@ -356,6 +366,8 @@ fn check_convertible(
 ) -> Result<(), String> {
     let family = |api_version| match (split_api_version(api_version).0, kind) {
         ("events.k8s.io", "Event") => "",
+        ("extensions", "DaemonSet" | "Deployment" | "ReplicaSet") => "apps",
+        ("extensions", "Ingress" | "NetworkPolicy") => "networking.k8s.io",
         (_, "Scale") => "autoscaling",
         (group, _) => group,
     };
@@ -532,6 +544,23 @@ mod tests {
             Err("Nope in version \"v1\" cannot be handled as a ConfigMap: no kind \"Nope\" is registered \
                  for version \"v1\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""),
         );
+    }
+
+    #[test]
+    fn a_known_version_that_is_not_the_endpoints_is_refused_as_such() {
+        let check = |(group, resource, kind): (&str, &str, &str), said: &str, endpoint: &str| {
+            let row = api::resources::find(group, "v1", resource, "").unwrap();
+            let body = format!("{{\"apiVersion\":\"{said}\",\"kind\":\"{kind}\"}}");
+            let refused = decode(body.as_bytes(), Format::Json, Expected::of(row), Warn).err();
+            let text = format!(
+                "the API version in the data ({said}) does not match the expected API version ({endpoint})"
+            );
+            assert_eq!(refused.map(|status| status.message), Some(text));
+        };
+        check(("", "configmaps", "ConfigMap"), "__internal", "v1");
+        check(("apps", "deployments", "Deployment"), "apps/__internal", "apps/v1");
+        check(("apps", "deployments", "Deployment"), "extensions/v1beta1", "apps/v1");
+        check(("networking.k8s.io", "ingresses", "Ingress"), "extensions/v1beta1", "networking.k8s.io/v1");
     }
 
     #[test]
