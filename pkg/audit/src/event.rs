@@ -291,29 +291,32 @@ fn write_user(user: &UserInfo, out: &mut Vec<u8>) {
 
 impl ObjectReference {
     fn namespace(&self) -> &str {
-        let said = if self.request.info.is_resource { &*self.request.info.namespace } else { "" };
-        either(said, self.brought.as_deref().map(|brought| &brought.namespace))
+        self.said(|info| &info.namespace, |brought| &brought.namespace)
+    }
+
+    /// What the request says, or else what its object says.
+    fn said(&self, info: fn(&RequestInfo) -> &String, brought: fn(&Brought) -> &String) -> &str {
+        let said = Some(&self.request.info).filter(|info| info.is_resource).map(info);
+        let said = said.filter(|said| !said.is_empty());
+        said.or_else(|| self.brought.as_deref().map(brought)).map_or("", String::as_str)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        let (nothing, brought) = (RequestInfo::default(), self.brought.as_deref());
-        let info = if self.request.info.is_resource { &self.request.info } else { &nothing };
+        let info = Some(&self.request.info).filter(|info| info.is_resource);
+        let brought = self.brought.as_deref();
+        let of_info = |part: fn(&RequestInfo) -> &String| info.map_or("", |info| part(info));
+        let of_object = |part: fn(&Brought) -> &String| brought.map_or("", |brought| part(brought));
         let mut members = Members::begin(out);
-        members.text_if_any("resource", &info.resource);
+        members.text_if_any("resource", of_info(|info| &info.resource));
         members.text_if_any("namespace", self.namespace());
-        members.text_if_any("name", either(&info.name, brought.map(|brought| &brought.name)));
-        members.text_if_any("uid", brought.map_or("", |brought| &brought.uid));
-        members.text_if_any("apiGroup", &info.group);
-        members.text_if_any("apiVersion", &info.version);
-        members.text_if_any("resourceVersion", brought.map_or("", |brought| &brought.resource_version));
-        members.text_if_any("subresource", &info.subresource);
+        members.text_if_any("name", self.said(|info| &info.name, |brought| &brought.name));
+        members.text_if_any("uid", of_object(|brought| &brought.uid));
+        members.text_if_any("apiGroup", of_info(|info| &info.group));
+        members.text_if_any("apiVersion", of_info(|info| &info.version));
+        members.text_if_any("resourceVersion", of_object(|brought| &brought.resource_version));
+        members.text_if_any("subresource", of_info(|info| &info.subresource));
         members.end();
     }
-}
-
-/// What the request says, or else what its object says.
-fn either<'t>(said: &'t str, brought: Option<&'t String>) -> &'t str {
-    if said.is_empty() { brought.map_or("", String::as_str) } else { said }
 }
 
 impl ResponseStatus {

@@ -18,6 +18,7 @@ use schema::{builtin, cbor, json, yaml};
 use crate::dispatch::{BODY_BYTES_MAX, Body, BoxError};
 use crate::negotiate::Format;
 use crate::scheme::Scheme;
+use crate::warning::Warnings;
 
 /// Reads a whole body.
 ///
@@ -151,11 +152,25 @@ impl Expected<'_> {
     }
 }
 
-/// Decodes a body.
+/// Decodes a body. What is to be said about it is added to `warnings`, also where it is refused for its version.
 ///
 /// # Errors
 /// 400, worded as upstream words it; 413 for a body whose tree would take too much memory.
 pub(crate) fn decode(
+    body: &[u8],
+    format: Format,
+    expected: Expected<'_>,
+    validation: FieldValidation,
+    warnings: &Warnings,
+) -> Result<Decoded, Box<Status>> {
+    let mut decoded = decode_as(body, format, expected, validation)?;
+    warnings.extend(std::mem::take(&mut decoded.warnings));
+    check_version(expected, &decoded.api_version)?;
+    Ok(decoded)
+}
+
+/// Decodes a body whose version nobody has looked at yet.
+fn decode_as(
     body: &[u8],
     format: Format,
     expected: Expected<'_>,
@@ -206,7 +221,6 @@ fn decode_cbor(
         }
         _ => strict,
     };
-    check_version(expected, api_version)?;
     if head.kind.is_empty() || head.api_version.is_empty() {
         say_type(expected, &mut object, api_version, kind);
     }
@@ -240,10 +254,14 @@ fn decode_json(
         && expected.custom.is_none()
     {
         let decoded = decode_internal(text, expected, group, kind).map_err(refused)?;
-        if validation == FieldValidation::Strict && !decoded.warnings.is_empty() {
-            return Err(refused(texts::strict_decoding_error(&decoded.warnings)));
-        }
-        return check_version(expected, api_version).map(|()| decoded);
+        let warnings = match validation {
+            FieldValidation::Ignore => Vec::new(),
+            FieldValidation::Strict if !decoded.warnings.is_empty() => {
+                return Err(refused(texts::strict_decoding_error(&decoded.warnings)));
+            }
+            _ => decoded.warnings,
+        };
+        return Ok(Decoded { api_version: api_version.to_owned(), warnings, ..decoded });
     }
     let message = expected.registered(api_version, kind).map_err(refused)?;
     let decoded = json::decode_within(message, text, Room::of_body(body.len())).map_err(|e| match e {
@@ -261,7 +279,6 @@ fn decode_json(
         }
         _ => {}
     }
-    check_version(expected, api_version)?;
     if head.kind.is_empty() || head.api_version.is_empty() {
         say_type(expected, &mut object, api_version, kind);
     }
@@ -340,7 +357,6 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
         e => refused(e.to_string()),
     })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
-    check_version(expected, api_version)?;
     object.insert("kind".to_owned(), kind.into());
     object.insert("apiVersion".to_owned(), api_version.into());
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
@@ -355,9 +371,8 @@ fn version_said(api_version: &str) -> Option<&str> {
     }
 }
 
-/// Versions convert into each other within a group; events have two groups, scales four, and what was in `extensions` once
-/// is elsewhere now. What a custom
-/// resource says it is, is judged by its version and later by its validation.
+/// Versions convert into each other within a group; events have two groups, scales four, and what was in `extensions`
+/// once is elsewhere now. What a custom resource says it is, is judged by its version and later by its validation.
 fn check_convertible(
     expected: Expected<'_>,
     message: &Message,
@@ -476,10 +491,12 @@ mod tests {
     /// Decodes a ConfigMap; the warnings, or the message of the refusal.
     fn check(body: &[u8], validation: FieldValidation, expected: Result<&[&str], &str>) {
         let row = api::resources::find("", "v1", "configmaps", "").unwrap();
-        let decoded = decode(body, Format::Cbor, Expected::of(row), validation);
+        let said = Warnings::default();
+        let decoded = decode(body, Format::Cbor, Expected::of(row), validation, &said);
         match decoded.map_err(|status| (status.code, status.message)) {
-            Ok(decoded) => {
-                let warnings: Vec<&str> = decoded.warnings.iter().map(String::as_str).collect();
+            Ok(_) => {
+                let warnings = said.texts();
+                let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
                 assert_eq!(Ok(&warnings[..]), expected, "{body:?}");
             }
             Err((code, message)) => assert_eq!((code, Err(&*message)), (400, expected), "{body:?}"),
@@ -492,7 +509,7 @@ mod tests {
         let check = |api_version: &str, expected: Result<&str, u16>| {
             let mut body = Vec::new();
             proto::wrap(api_version, "ConfigMap", b"", &mut body);
-            let decoded = decode(&body, Format::Protobuf, Expected::of(row), Ignore);
+            let decoded = decode(&body, Format::Protobuf, Expected::of(row), Ignore, &Warnings::default());
             let said = decoded.as_ref().map(|decoded| decoded.api_version.as_str());
             assert_eq!(said.map_err(|status| status.code), expected, "{api_version}");
         };
@@ -550,8 +567,10 @@ mod tests {
     fn a_known_version_that_is_not_the_endpoints_is_refused_as_such() {
         let check = |(group, resource, kind): (&str, &str, &str), said: &str, endpoint: &str| {
             let row = api::resources::find(group, "v1", resource, "").unwrap();
-            let body = format!("{{\"apiVersion\":\"{said}\",\"kind\":\"{kind}\"}}");
-            let refused = decode(body.as_bytes(), Format::Json, Expected::of(row), Warn).err();
+            let body = format!("{{\"apiVersion\":\"{said}\",\"kind\":\"{kind}\",\"nope\":1}}");
+            let warnings = Warnings::default();
+            let refused = decode(body.as_bytes(), Format::Json, Expected::of(row), Warn, &warnings).err();
+            assert_eq!(warnings.texts(), ["unknown field \"nope\""]);
             let text = format!(
                 "the API version in the data ({said}) does not match the expected API version ({endpoint})"
             );
@@ -574,8 +593,9 @@ mod tests {
         };
         let body =
             br#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"nope":1},"spec":1,"spec":2}"#;
-        let decoded = decode(body, Format::Json, expected, Warn).map_err(|status| status.message).unwrap();
-        assert_eq!(decoded.warnings, ["duplicate field \"spec\"", "unknown field \"metadata.nope\""]);
+        let warnings = Warnings::default();
+        decode(body, Format::Json, expected, Warn, &warnings).map_err(|status| status.message).unwrap();
+        assert_eq!(warnings.texts(), ["duplicate field \"spec\"", "unknown field \"metadata.nope\""]);
     }
 
     #[test]

@@ -27,8 +27,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let row = call.main();
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
-    let decoded = body::decode(&bytes, format, expected(call), validation)?;
-    call.warnings.extend(decoded.warnings);
+    let decoded = body::decode(&bytes, format, expected(call), validation, &call.warnings)?;
     let shares_labels = api::defaults::shares_labels(&decoded.api_version, row.kind, &decoded.object);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     call.trace.span.event("Conversion done");

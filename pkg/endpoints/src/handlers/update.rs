@@ -16,6 +16,7 @@ use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
 use crate::negotiate::{self, Format};
+use crate::warning::Warnings;
 
 pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let bytes = call.read(&mut body).await?;
@@ -27,29 +28,29 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let format = negotiate::input(call.headers, call.formats)?;
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
-    let (object, warnings) = read(call, &bytes, format, validation)?;
-    call.warnings.extend(warnings);
+    let object = read(call, &bytes, format, validation, &call.warnings)?;
     call.trace.span.event("Conversion done");
-    let again = || read(call, &bytes, format, validation).map(|(object, _)| object);
+    // What is to be said about it has been said.
+    let again = || read(call, &bytes, format, validation, &Warnings::default());
     let outcome = call.stored(replace(call, object, &again, &options)).await?;
     answer(call, outcome)
 }
 
-/// The object that a body asks for, in the storage version, and what is to be said about it.
+/// The object that a body asks for, in the storage version. What is to be said about it is added to `warnings`.
 fn read(
     call: &Call<'_>,
     bytes: &[u8],
     format: Format,
     validation: FieldValidation,
-) -> Result<(Object, Vec<String>), Box<Status>> {
-    let decoded = body::decode(bytes, format, Expected::of(call.endpoint()), validation)?;
-    let mut warnings = decoded.warnings;
+    warnings: &Warnings,
+) -> Result<Object, Box<Status>> {
+    let decoded = body::decode(bytes, format, Expected::of(call.endpoint()), validation, warnings)?;
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     recorded::object(call, &object, &decoded.api_version);
     ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
     warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
-    Ok((object, warnings))
+    Ok(object)
 }
 
 /// The name in the body must be the one in the path.

@@ -16,6 +16,10 @@ use crate::room::{NoRoom, Room};
 /// it grows; and the text of a plain scalar, which has room for 32 bytes.
 const TOKEN_BYTES: usize = (size_of::<Span>() + 2 * size_of::<String>() + 32) * 2;
 
+/// What a colon may become: the value that follows, the key that it makes of what is before it, and the begin and the end
+/// of a map that is written without braces.
+const COLON_TOKENS: usize = 4;
+
 /// The mark that the parser looks for before each token.
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
@@ -51,9 +55,9 @@ impl Count {
         Ok(())
     }
 
-    /// Takes note of a token. Says whether it may be.
-    fn token(&self) -> bool {
-        let tokens = self.tokens.get() + 1;
+    /// Takes note of a token that begins with `first`. Says whether it may be.
+    fn token(&self, first: char) -> bool {
+        let tokens = self.tokens.get() + if first == ':' { COLON_TOKENS } else { 1 };
         self.tokens.set(tokens);
         self.exceeded.set(tokens > self.tokens_max.get());
         !self.exceeded.get()
@@ -76,7 +80,7 @@ impl<'t> Counted<'t> {
 impl Input for Counted<'_> {
     #[inline]
     fn next_char_is(&self, c: char) -> bool {
-        if c == BYTE_ORDER_MARK && !self.count.token() {
+        if c == BYTE_ORDER_MARK && !self.count.token(self.input.peek()) {
             return true;
         }
         self.input.next_char_is(c)
