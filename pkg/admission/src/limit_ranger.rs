@@ -18,6 +18,10 @@ use crate::resource_list::{Counting, ResourceList, Side, of_pod};
 use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
 use constraint::{Asked, Constraints};
 
+/// How many quantities of limit ranges may be held against how many containers, the one times the other: each such pair
+/// may become an entry of the pod, or a complaint.
+const PAIRS_MAX: usize = 100_000;
+
 /// The plugin.
 pub struct LimitRanger {
     objects: Arc<dyn Objects>,
@@ -30,13 +34,20 @@ impl LimitRanger {
         Some(LimitRanger { objects, ranges: resources::find("", "v1", "limitranges", "")? })
     }
 
-    /// The limit ranges for a write; none for an object on its way out, which must be able to lose its
+    /// The limit ranges for a write of `object`; none for an object on its way out, which must be able to lose its
     /// finalizers.
-    async fn ranges(&self, a: &Attributes<'_>) -> Result<Vec<Arc<Object>>, Box<Status>> {
+    async fn ranges(&self, a: &Attributes<'_>, object: &Object) -> Result<Vec<Arc<Object>>, Box<Status>> {
         if a.old.is_some_and(meta::is_deleting) {
             return Ok(Vec::new());
         }
-        self.objects.list(self.ranges, a.namespace).await
+        let ranges = self.objects.list(self.ranges, a.namespace).await?;
+        let said: usize = ranges.iter().flat_map(|range| limits(range)).map(quantities).sum();
+        if said.saturating_mul(containers(object).count().max(1)) > PAIRS_MAX {
+            return Err(a.forbidden(&format!(
+                "its containers times the quantities in limit ranges are more than {PAIRS_MAX}"
+            )));
+        }
+        Ok(ranges)
     }
 }
 
@@ -57,7 +68,7 @@ impl Plugin for LimitRanger {
     async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         if a.resource.plural == "pods" {
-            for range in self.ranges(a).await? {
+            for range in self.ranges(a, object).await? {
                 defaults::apply(&range, object);
             }
         }
@@ -66,7 +77,7 @@ impl Plugin for LimitRanger {
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(object) = object else { return Ok(()) };
-        for range in self.ranges(a).await? {
+        for range in self.ranges(a, object).await? {
             let mut errors = Vec::new();
             for limit in limits(&range) {
                 match a.resource.plural {
@@ -87,14 +98,25 @@ fn limits(range: &Object) -> impl Iterator<Item = &Object> {
     child(range, "spec").into_iter().flat_map(|spec| children(spec, "limits"))
 }
 
+/// How many quantities an item of a limit range has.
+fn quantities(limit: &Object) -> usize {
+    let lists = ["min", "max", "default", "defaultRequest", "maxLimitRequestRatio"];
+    lists.iter().filter_map(|list| child(limit, list)).map(Object::len).sum()
+}
+
+/// The containers of a pod that limit ranges are about.
+fn containers(pod: &Object) -> impl Iterator<Item = &Object> {
+    let spec = child(pod, "spec");
+    ["containers", "initContainers"]
+        .into_iter()
+        .flat_map(move |list| spec.into_iter().flat_map(move |spec| children(spec, list)))
+}
+
 fn check_pod(limit: &Object, pod: &Object, errors: &mut Vec<String>) {
     let constraints = Constraints::of(limit);
     match text(limit, "type") {
         "Container" => {
-            let Some(spec) = child(pod, "spec") else { return };
-            for container in
-                ["containers", "initContainers"].into_iter().flat_map(|list| children(spec, list))
-            {
+            for container in containers(pod) {
                 constraints.check(&Asked::by(child(container, "resources")), errors);
             }
         }

@@ -68,9 +68,9 @@ fn apply_of_a_label(bencher: Bencher, name: &str) {
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod_name, "labels": {"applied": "1"}},
     });
     let options = ApplyOptions { manager: "applier", force: false, now: NOW, outside: None };
-    bencher
-        .with_inputs(|| patch.clone())
-        .bench_local_values(|patch| fields.apply(Some(black_box(&live)), patch, options, |_| {}).unwrap());
+    bencher.with_inputs(|| patch.clone()).bench_local_values(|patch| {
+        fields.apply(Some(black_box(&live)), patch, options, |_| Ok(())).unwrap()
+    });
 }
 
 /// What the benches above hand in.

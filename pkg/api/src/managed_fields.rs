@@ -156,13 +156,13 @@ impl FieldManager {
     ///
     /// # Errors
     /// 409 with every conflict, 400 for a body of another kind or with managed fields, and as upstream
-    /// 500 for one that does not fit the type.
+    /// 500 for one that does not fit the type; those of `default`.
     pub fn apply(
         &self,
         live: Option<&Object>,
         patch: Value,
         options: ApplyOptions<'_>,
-        default: impl FnOnce(&mut Object),
+        default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
     ) -> Result<Object, Box<Status>> {
         self.try_apply(live, patch, options, default).map_err(Box::from)
     }
@@ -172,7 +172,7 @@ impl FieldManager {
         live: Option<&Object>,
         patch: Value,
         options: ApplyOptions<'_>,
-        default: impl FnOnce(&mut Object),
+        default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
     ) -> Result<Object, Failure> {
         let managed = Managed::decode_stored(live.and_then(entries::of).unwrap_or_default())
             .map_err(|error| Failure::Text(format!("failed to decode managed fields: {error}")))?;
@@ -184,9 +184,9 @@ impl FieldManager {
         let (value, managed) = engine.apply(&live_value, patch, remembered.as_ref(), managed, options)?;
         drop(live_value);
         let mut object = match (value, live) {
-            (Some(value), _) => self.object(value, &name, default).map_err(Failure::Text)?,
+            (Some(value), _) => self.object(value, &name, default)?,
             (None, Some(live)) => live.clone(),
-            (None, None) => self.object(self.empty.clone(), &name, |_| {}).map_err(Failure::Text)?,
+            (None, None) => self.object(self.empty.clone(), &name, |_| Ok(()))?,
         };
         remove(&mut object);
         if let Some(patch) = &remembered {
@@ -259,16 +259,20 @@ impl FieldManager {
     }
 
     /// The object that an applied value stands for. Errors name it as the patch does.
-    fn object(&self, value: Value, name: &str, default: impl FnOnce(&mut Object)) -> Result<Object, String> {
+    fn object(
+        &self,
+        value: Value,
+        name: &str,
+        default: impl FnOnce(&mut Object) -> Result<(), Box<Status>>,
+    ) -> Result<Object, Failure> {
         let version = self.row().kind_group_version;
-        let mut object = self
-            .versions
-            .tree_of(value, version)
-            .map_err(|error| format!("failed to convert new object ({name}) to proper version: {error}"))?;
-        default(&mut object);
+        let mut object = self.versions.tree_of(value, version).map_err(|error| {
+            Failure::Text(format!("failed to convert new object ({name}) to proper version: {error}"))
+        })?;
+        default(&mut object).map_err(Failure::Status)?;
         self.versions
             .store(object, version)
-            .map_err(|error| format!("failed to convert to unversioned ({name}): {error}"))
+            .map_err(|error| Failure::Text(format!("failed to convert to unversioned ({name}): {error}")))
     }
 }
 

@@ -90,8 +90,10 @@ fn journey(version: &str, mut new: Object) {
     let options = ApplyOptions { manager: "kubectl", force: true, now, outside: None };
     let mut patch = new.clone();
     patch.extend([("apiVersion".to_owned(), to.into()), ("kind".to_owned(), KIND.into())]);
-    _ = fields
-        .apply(Some(&old), Value::Object(patch), options, |object| defaults::apply(to, KIND, object, &gates));
+    _ = fields.apply(Some(&old), Value::Object(patch), options, |object| {
+        defaults::apply(to, KIND, object, &gates);
+        Ok(())
+    });
     let subject = Subject::tree(&new);
     _ = Printer::of(to, "customresourcedefinitions").row(&subject, now);
     let (mut json, mut raw) = (Vec::new(), Vec::new());

@@ -22,6 +22,7 @@ mod tests;
 use apimachinery::field::{ErrorList, Path};
 use jsontree::Value;
 use schema::object::Object;
+use schema::room::{NoRoom, Room};
 
 pub use coerce::{Coercion, salvage_metadata};
 pub use compile::Literals;
@@ -59,8 +60,11 @@ impl Structural {
     }
 
     /// Fills in defaults.
-    pub fn default(&self, object: &mut Object) {
-        default::default_members(&self.root, object);
+    ///
+    /// # Errors
+    /// They take more room than [defaults may](Room::of_defaults); some are filled in.
+    pub fn default(&self, object: &mut Object) -> Result<(), NoRoom> {
+        default::default_members(&self.root, object, &mut Room::of_defaults())
     }
 
     /// Whether an object without a status is given one.

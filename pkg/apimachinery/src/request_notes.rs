@@ -88,14 +88,16 @@ impl Notes {
 
     /// The annotations in the order in which they were made.
     pub fn annotations(&self) -> Vec<(Cow<'static, str>, String)> {
-        self.annotations_of(Least::RequestResponse)
+        let mut all = Vec::new();
+        self.each_annotation(Least::RequestResponse, |key, value| all.push((key.clone(), value.to_owned())));
+        all
     }
 
-    /// Those for a record that has so much of the request.
-    pub fn annotations_of(&self, recorded: Least) -> Vec<(Cow<'static, str>, String)> {
+    /// Shows `each` those for a record that has so much of the request, in the order in which they were made.
+    pub fn each_annotation(&self, recorded: Least, mut each: impl FnMut(&Cow<'static, str>, &str)) {
         let inner = self.inner();
         let wanted = inner.annotations.iter().filter(|(_, _, least)| *least <= recorded);
-        wanted.map(|(key, value, _)| (key.clone(), value.clone())).collect()
+        wanted.for_each(|(key, value, _)| each(key, value));
     }
 
     /// Asks for what the request brings: for what an object says of itself, and from [`Least::Request`] on for all of
@@ -147,8 +149,11 @@ mod tests {
         let notes = Notes::default();
         notes.annotate_at(Least::Request, "a", "1");
         notes.annotate("b", "2");
-        let keys =
-            |recorded| notes.annotations_of(recorded).into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+        let keys = |recorded| {
+            let mut keys = Vec::new();
+            notes.each_annotation(recorded, |key, _| keys.push(key.to_string()));
+            keys
+        };
         assert_eq!(keys(Least::Metadata), ["b"]);
         assert_eq!(keys(Least::RequestResponse), ["a", "b"]);
     }

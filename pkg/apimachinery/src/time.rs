@@ -14,6 +14,7 @@ pub use parse::{ParseError, parse_micro_time, parse_time};
 
 use civil::Civil;
 use std::fmt::{self, Display};
+use std::io::Write;
 
 /// A point in time: seconds since 1970 and nanoseconds within the second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +58,35 @@ impl UnixTime {
     pub const fn rfc3339_micro(self) -> impl Display {
         Rfc3339 { time: self, micros: true }
     }
+
+    /// Appends [`rfc3339_micro`](Self::rfc3339_micro).
+    pub fn write_rfc3339_micro(self, out: &mut Vec<u8>) {
+        match self.ascii() {
+            Some(ascii) => out.extend_from_slice(&ascii),
+            // Writing to memory does not fail.
+            None => _ = write!(out, "{}", self.rfc3339_micro()),
+        }
+    }
+
+    /// As [`rfc3339_micro`](Self::rfc3339_micro); `None` for years that have not four digits.
+    fn ascii(self) -> Option<[u8; 27]> {
+        let Civil { year, month, day } = Civil::from_days(self.seconds.div_euclid(86_400));
+        if !(0..=9999).contains(&year) {
+            return None;
+        }
+        let (second, micros) = (self.seconds.rem_euclid(86_400), i64::from(self.nanos / 1000));
+        let [[y1, y2], [y3, y4], [m1, m2], [d1, d2]] = [year / 100, year % 100, month, day].map(two_digits);
+        let [[h1, h2], [n1, n2], [s1, s2]] = [second / 3600, second / 60 % 60, second % 60].map(two_digits);
+        let [[a, b], [c, d], [e, f]] = [micros / 10_000, micros / 100 % 100, micros % 100].map(two_digits);
+        Some([
+            y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2, b'.', a, b,
+            c, d, e, f, b'Z',
+        ])
+    }
 }
+
+/// How many bytes of a time are before its fraction.
+const WHOLE_BYTES: usize = "2006-01-02T15:04:05".len();
 
 struct Rfc3339 {
     time: UnixTime,
@@ -67,22 +96,21 @@ struct Rfc3339 {
 impl Display for Rfc3339 {
     /// Without the formatter's own numbers: such texts stand in all that is answered and recorded.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Civil { year, month, day } = Civil::from_days(self.time.seconds.div_euclid(86_400));
-        match year {
-            0..=9999 => f.write_str(text([two_digits(year / 100), two_digits(year % 100)].as_flattened()))?,
-            _ => write!(f, "{}{:04}", if year < 0 { "-" } else { "" }, year.unsigned_abs())?,
+        if let Some(ascii) = self.time.ascii() {
+            let (whole, fraction) = text(&ascii).split_at(WHOLE_BYTES);
+            f.write_str(whole)?;
+            return f.write_str(if self.micros { fraction } else { "Z" });
         }
-        let second = self.time.seconds.rem_euclid(86_400);
-        let [[m1, m2], [d1, d2]] = [month, day].map(two_digits);
-        let [[h1, h2], [n1, n2], [s1, s2]] = [second / 3600, second / 60 % 60, second % 60].map(two_digits);
-        f.write_str(text(&[b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2]))?;
-        if self.micros {
-            let micros = i64::from(self.time.nanos / 1000);
-            let [[a, b], [c, d], [e, g]] =
-                [micros / 10_000, micros / 100 % 100, micros % 100].map(two_digits);
-            f.write_str(text(&[b'.', a, b, c, d, e, g]))?;
+        let UnixTime { seconds, nanos } = self.time;
+        let (Civil { year, month, day }, second) =
+            (Civil::from_days(seconds.div_euclid(86_400)), seconds.rem_euclid(86_400));
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(f, "{}{:04}", if year < 0 { "-" } else { "" }, year.unsigned_abs())?;
+        write!(f, "-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        match self.micros {
+            true => write!(f, ".{:06}Z", nanos / 1000),
+            false => f.write_str("Z"),
         }
-        f.write_str("Z")
     }
 }
 

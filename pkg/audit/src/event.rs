@@ -3,7 +3,7 @@
 
 mod asked;
 
-use std::fmt::Display;
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -18,7 +18,9 @@ use crate::{Content, Level, Stage};
 
 pub use asked::Asked;
 
-const API_VERSION: &str = "audit.k8s.io/v1";
+/// The members that say what a thing is, `Event` or `EventList`.
+const EVENT: &[u8] = br#""kind":"Event","apiVersion":"audit.k8s.io/v1""#;
+const EVENT_LIST: &[u8] = br#""kind":"EventList","apiVersion":"audit.k8s.io/v1""#;
 
 /// A record of a request at one stage.
 #[derive(Debug, Clone)]
@@ -44,7 +46,7 @@ pub struct Event {
     /// When it got to the stage.
     pub stage_time: UnixTime,
     /// What those who took part in it noted, by key.
-    pub annotations: Vec<(String, String)>,
+    pub annotations: Vec<(Cow<'static, str>, String)>,
 }
 
 /// What a request is about.
@@ -123,10 +125,11 @@ impl<'o> Members<'o> {
         write_string(value.as_bytes(), self.key(name));
     }
 
-    /// A text in which nothing has to be escaped.
-    fn plain(&mut self, name: &'static str, value: impl Display) {
-        // Writing to memory does not fail.
-        let _ = write!(self.key(name), "\"{value}\"");
+    fn time(&mut self, name: &'static str, value: UnixTime) {
+        let out = self.key(name);
+        out.push(b'"');
+        value.write_rfc3339_micro(out);
+        out.push(b'"');
     }
 
     fn text_if_any(&mut self, name: &'static str, value: &str) {
@@ -181,7 +184,7 @@ impl Event {
     }
 
     /// Sets an annotation. The first value of a key stays.
-    pub fn annotate(&mut self, key: impl Into<String>, value: impl Into<String>) {
+    pub fn annotate(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         let key = key.into();
         if self.annotations.iter().all(|(known, _)| *known != key) {
             self.annotations.push((key, value.into()));
@@ -191,8 +194,7 @@ impl Event {
     /// Appends the event as a line of JSON.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let mut event = Members::begin(out);
-        event.text("kind", "Event");
-        event.text("apiVersion", API_VERSION);
+        event.members(EVENT);
         self.write_members(event);
         out.push(b'\n');
     }
@@ -214,8 +216,8 @@ impl Event {
         if let Some(object) = &self.response_object {
             event.raw("responseObject", object.bytes());
         }
-        event.plain("requestReceivedTimestamp", self.received.rfc3339_micro());
-        event.plain("stageTimestamp", self.stage_time.rfc3339_micro());
+        event.time("requestReceivedTimestamp", self.received);
+        event.time("stageTimestamp", self.stage_time);
         if !self.annotations.is_empty() {
             // Go writes maps by their keys.
             let mut sorted: Vec<_> = self.annotations.iter().collect();
@@ -248,8 +250,7 @@ impl Event {
 /// Appends an `EventList` as a line of JSON. What its items are goes without saying.
 pub fn write_list(events: &[Event], out: &mut Vec<u8>) {
     let mut list = Members::begin(out);
-    list.text("kind", "EventList");
-    list.text("apiVersion", API_VERSION);
+    list.members(EVENT_LIST);
     list.raw("metadata", b"{}");
     let items = list.key("items");
     items.push(b'[');

@@ -1,11 +1,13 @@
 //! The log: a line for each event.
 
 use std::io::{self, Write};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::batch::WAITING_BYTES_MAX;
-use crate::{Event, Figures, Sink, Stage};
+use crate::{Event, Figures, Sink};
 
 /// What lines look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +47,8 @@ pub struct Log {
 enum Wait {
     /// None.
     Never,
-    /// That of a request that came in.
-    Received,
+    /// All, until an answer is sent ([`Sink::settle`]).
+    Answer,
     /// All. When so many wait, more are lost.
     Always(usize),
 }
@@ -58,6 +60,9 @@ struct Lines {
     state: Mutex<State>,
     /// Tells the thread that writes what has waited long enough that something waits, or that all is over.
     wake: Condvar,
+    /// How many lines were left waiting, and how many of those are written or lost.
+    left: AtomicU64,
+    settled: AtomicU64,
     figures: Arc<Figures>,
 }
 
@@ -73,8 +78,6 @@ struct State {
     waiting: Vec<u8>,
     /// How many.
     count: usize,
-    /// How often lines were left waiting.
-    left: u64,
     /// Whether the thread sleeps until it is woken.
     sleeps: bool,
     /// Whether all is over.
@@ -86,17 +89,18 @@ impl Log {
     /// the call returns.
     pub fn new(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> Self {
         let out = Mutex::new(Out { to: out, lines: Vec::new() });
-        let lines = Lines { out, state: Mutex::default(), wake: Condvar::new(), figures };
+        let (left, settled) = (AtomicU64::new(0), AtomicU64::new(0));
+        let lines = Lines { out, state: Mutex::default(), wake: Condvar::new(), left, settled, figures };
         Log { lines: Arc::new(lines), format, wait: Wait::Never }
     }
 
-    /// The same, but that a request came in is written together with what came of it, or after 10 ms: a system
-    /// call for two lines.
+    /// The same, but lines wait until [`Sink::settle`] is called, 10 ms at most: a system call for all requests whose
+    /// answers are sent together.
     ///
     /// # Errors
     /// The system's, when there is no thread.
     pub fn waiting(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> io::Result<Self> {
-        Log::new(out, format, figures).late(Wait::Received)
+        Log::new(out, format, figures).late(Wait::Answer)
     }
 
     /// The same, but a thread of its own writes the lines, within 10 ms, and nobody waits for it. When `waiting_max` of
@@ -146,9 +150,8 @@ impl Sink for Log {
                 self.leave(events, waiting_max);
                 true
             }
-            (Wait::Received, [event])
-                if event.stage == Stage::RequestReceived
-                    && self.lines.leave(|lines| self.append(event, lines), usize::MAX, CHUNK_BYTES) =>
+            (Wait::Answer, [event])
+                if self.lines.leave(|lines| self.append(event, lines), usize::MAX, CHUNK_BYTES) =>
             {
                 true
             }
@@ -163,6 +166,12 @@ impl Sink for Log {
                 }
                 self.lines.write(&lines) && good
             }
+        }
+    }
+
+    fn settle(&self) {
+        if self.wait == Wait::Answer && self.lines.is_unsettled() {
+            self.lines.write(&[]);
         }
     }
 
@@ -197,22 +206,28 @@ impl Lines {
             return false;
         }
         state.count = state.count.saturating_add(1);
-        state.left = state.left.wrapping_add(1);
+        self.left.fetch_add(1, Release);
         if std::mem::take(&mut state.sleeps) {
             self.wake.notify_one();
         }
         true
     }
 
+    /// Whether lines wait, or are being written by somebody else.
+    fn is_unsettled(&self) -> bool {
+        self.left.load(Acquire) != self.settled.load(Acquire)
+    }
+
     /// Writes the lines that wait, and these behind them. Says whether that went well; whether or not, it is over.
     fn write(&self, more: &[u8]) -> bool {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         let Out { to, lines } = &mut *out;
-        {
+        let left = {
             let mut state = self.lock();
             std::mem::swap(&mut state.waiting, lines);
             state.count = 0;
-        }
+            self.left.load(Acquire)
+        };
         lines.extend_from_slice(more);
         let (mut rest, mut good) = (lines.as_slice(), true);
         while !rest.is_empty() {
@@ -226,6 +241,7 @@ impl Lines {
         }
         lines.clear();
         lines.shrink_to(CHUNK_BYTES);
+        self.settled.store(left, Release);
         good
     }
 
@@ -233,11 +249,11 @@ impl Lines {
     fn write_late(&self) {
         let mut state = self.lock();
         while !state.ended {
-            let left = state.left;
+            let left = self.left.load(Acquire);
             drop(self.wake.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner));
             self.write(&[]);
             state = self.lock();
-            state.sleeps = state.left == left;
+            state.sleeps = self.left.load(Acquire) == left;
             while state.sleeps && !state.ended {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -261,6 +277,7 @@ mod tests {
     use std::io;
 
     use super::*;
+    use crate::Stage;
     use crate::event::tests::event;
 
     /// Keeps what is written, call by call.
@@ -307,11 +324,12 @@ mod tests {
     }
 
     #[test]
-    fn that_a_request_came_in_is_written_with_what_came_of_it() {
+    fn what_waits_is_written_in_order_before_an_answer_is_sent() {
         let out = Out::default();
         let log = Log::waiting(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
         assert!(log.process(&[at(Stage::RequestReceived)]));
         assert!(log.process(&[at(Stage::ResponseComplete)]));
+        log.settle();
         let stages = out.0.lock().unwrap().concat();
         let (first, second) =
             (stages.find("RequestReceived").unwrap(), stages.find("ResponseComplete").unwrap());
@@ -319,7 +337,30 @@ mod tests {
     }
 
     #[test]
-    fn that_a_request_came_in_is_written_soon_even_if_nothing_comes_of_it() {
+    fn who_sends_an_answer_waits_for_lines_that_somebody_else_writes() {
+        let kept = Arc::<Mutex<Vec<u8>>>::default();
+        let out = Box::new(Slow(Arc::clone(&kept)));
+        let log = Arc::new(Log::waiting(out, Format::Json, Arc::default()).unwrap());
+        let guard = kept.lock().unwrap();
+        assert!(log.process(&[event()]));
+        let settle = |log: &Arc<Log>| {
+            let log = Arc::clone(log);
+            std::thread::spawn(move || log.settle())
+        };
+        let first = settle(&log);
+        // Until the first, or the log's own thread, has taken the line.
+        while !log.lines.lock().waiting.is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(log.lines.is_unsettled());
+        drop(guard);
+        log.settle();
+        assert!(!log.lines.is_unsettled() && !kept.lock().unwrap().is_empty());
+        first.join().unwrap();
+    }
+
+    #[test]
+    fn what_waits_is_written_soon_even_if_no_answer_is_sent() {
         let out = Out::default();
         let log = Log::waiting(Box::new(out.clone()), Format::Json, Arc::default()).unwrap();
         for n in 1..=3 {
@@ -335,7 +376,7 @@ mod tests {
         for finish in [Log::finish as fn(&Log), |_| ()] {
             let out = Out::default();
             let mut log = Log::new(Box::new(out.clone()), Format::Json, Arc::default());
-            log.wait = Wait::Received;
+            log.wait = Wait::Answer;
             assert!(log.process(&[at(Stage::RequestReceived)]));
             assert!(out.0.lock().unwrap().is_empty());
             finish(&log);

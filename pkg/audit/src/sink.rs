@@ -12,6 +12,10 @@ pub trait Sink: Send + Sync + 'static {
     /// Takes events and says whether they are where they should be. It may block until they are.
     fn process(&self, events: &[Event]) -> bool;
 
+    /// Comes back when events of answered requests that were taken are where they should be, unless nobody waits for
+    /// that. It is called before any part of an answer leaves, and costs next to nothing when there is nothing to do.
+    fn settle(&self) {}
+
     /// Waits until everything that was taken is where it should be. Nothing is taken afterwards.
     fn finish(&self) {}
 }
@@ -26,6 +30,10 @@ impl Sink for Union {
     fn process(&self, events: &[Event]) -> bool {
         // Each of them is tried.
         self.0.iter().filter(|sink| !sink.process(events)).count() == 0
+    }
+
+    fn settle(&self) {
+        self.0.iter().for_each(|sink| sink.settle());
     }
 
     fn finish(&self) {
@@ -43,6 +51,10 @@ impl Sink for Lenient {
     fn process(&self, events: &[Event]) -> bool {
         self.0.process(events);
         true
+    }
+
+    fn settle(&self) {
+        self.0.settle();
     }
 
     fn finish(&self) {
@@ -104,6 +116,10 @@ impl Sink for Truncate {
             batch.push(event);
         }
         (batch.is_empty() || self.sink.process(&batch)) && good
+    }
+
+    fn settle(&self) {
+        self.sink.settle();
     }
 
     fn finish(&self) {

@@ -42,7 +42,7 @@ pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), St
 /// and one whose versions somebody outside converts stays in its version.
 ///
 /// # Errors
-/// 400 for what cannot be converted.
+/// 400 for what cannot be converted, 413 for one with too many defaults.
 pub fn stored(
     mut object: Object,
     from: &str,
@@ -54,7 +54,7 @@ pub fn stored(
         return Ok(object);
     }
     if let Some(custom) = row.custom {
-        return Ok(custom_to_storage_version(row, custom.kind, object, from));
+        return custom_to_storage_version(row, custom.kind, object, from);
     }
     api::defaults::apply(from, row.kind, &mut object, registry.gates());
     api::defaults::stamp_taints(from, row.kind, &mut object, registry.now());
@@ -79,13 +79,13 @@ fn custom_to_storage_version(
     kind: &CustomKind,
     mut object: Object,
     from: &str,
-) -> Object {
-    kind.default(from, &mut object);
+) -> Result<Object, Box<Status>> {
+    kind.default(from, &mut object).map_err(body::too_large)?;
     let to = row.stored_form().group_version;
     if to == from || kind.converts_by_webhook {
-        return object;
+        return Ok(object);
     }
     // What only this version knows goes when the object is stored.
     object.insert("apiVersion".to_owned(), to.into());
-    object
+    Ok(object)
 }

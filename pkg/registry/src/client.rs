@@ -221,6 +221,7 @@ impl Client {
         let mut change = |old: &Object| {
             fields.apply(Some(old), configuration.clone(), options, |object| {
                 api::defaults::apply(self.row.group_version, self.row.kind, object, self.registry.gates());
+                Ok(())
             })
         };
         let outcome = self.write(namespace, name, &mut change).await?;

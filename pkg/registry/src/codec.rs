@@ -171,7 +171,16 @@ pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Re
     let (mut object, from) = decode_any(row, value)?;
     match row.custom {
         None => api::defaults::apply(&from, row.kind, &mut object, gates),
-        Some(kind) => complete_custom(kind, row, &from, &mut object)?,
+        Some(kind) => {
+            kind.check_version(&from)?;
+            kind.coerce(&from, &mut object, Coercion::Lenient)?;
+            if kind.default(&from, &mut object).is_err() {
+                // What a later definition makes too large can still be read, as it was stored, and deleted.
+                (object, _) = decode_any(row, value)?;
+                kind.coerce(&from, &mut object, Coercion::Lenient)?;
+            }
+            complete_custom(kind, row, &from, &mut object)?;
+        }
     }
     let mut object = in_row_version(row, object, &from);
     api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)
@@ -179,17 +188,14 @@ pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Re
     Ok(object)
 }
 
-/// Makes of a stored custom object what a reader sees: without what no schema knows, with the defaults that have come
-/// since, and with a generation, which very old objects lack.
+/// Makes of a stored custom object in version `from`, with its defaults, what a reader sees: without what the schema that
+/// it is stored by does not know, and with a generation, which very old objects lack.
 fn complete_custom(
     kind: &CustomKind,
     row: &StorageRow,
     from: &str,
     object: &mut Object,
 ) -> Result<(), String> {
-    kind.check_version(from)?;
-    kind.coerce(from, object, Coercion::Lenient)?;
-    kind.default(from, object);
     if from != row.group_version && !kind.converts_by_webhook {
         kind.coerce(row.group_version, object, Coercion::Lenient)?;
     }

@@ -28,11 +28,11 @@ const ITEM_BYTES: usize = size_of::<Value>() * 3 / 2;
 
 /// There is no room left: the tree would take more memory than its body may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("decoded, it takes more memory than a body of its size may")]
+#[error("decoded, and with its defaults, it takes more memory than a body of its size may")]
 pub struct NoRoom;
 
-/// The memory that is left to a tree that is being made. Texts are not counted, for they are no longer than
-/// the body.
+/// The memory that is left to a tree that is being made. Texts of a body are not counted, for they are no longer than
+/// that.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     bytes: usize,
@@ -67,6 +67,28 @@ impl Room {
     /// Takes the room of `count` items of a list.
     pub(crate) fn items(&mut self, count: usize) -> Result<(), NoRoom> {
         self.take(count.saturating_mul(ITEM_BYTES))
+    }
+
+    /// What defaults may add to an object. Of more than an object may have altogether, storage takes none.
+    pub fn of_defaults() -> Self {
+        Room { bytes: LONG_BYTES }
+    }
+
+    /// Takes the room of a copy of a value, its texts included, as a member of an object.
+    ///
+    /// # Errors
+    /// There is no such room.
+    pub fn copy(&mut self, value: &Value) -> Result<(), NoRoom> {
+        self.take(MANY_MEMBER_BYTES + TEXTS_BYTES)?;
+        match value {
+            Value::String(text) => self.take(text.len()),
+            Value::Array(items) => items.iter().try_for_each(|item| self.copy(item)),
+            Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+                self.take(name.len())?;
+                self.copy(value)
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        }
     }
 
     /// How many bytes are left.

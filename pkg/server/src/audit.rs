@@ -270,10 +270,8 @@ impl Recording {
                 open.event.annotate(key, value);
             }
         }
-        let notes = self.context.notes.annotations_of(least(open.verdict.level));
-        for (key, value) in notes {
-            open.event.annotate(key, value);
-        }
+        let recorded = least(open.verdict.level);
+        self.context.notes.each_annotation(recorded, |key, value| open.event.annotate(key.clone(), value));
         self.auditor.figures.event();
         self.auditor.sink.process(std::slice::from_ref(&open.event))
     }

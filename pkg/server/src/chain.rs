@@ -26,6 +26,7 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::trace::{Span, Step};
+use audit::Sink;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use endpoints::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
@@ -468,6 +469,11 @@ impl Chain {
         self.metrics.timeouts.fetch_add(1, Relaxed);
         let status = Status::timeout("request did not complete within the allotted timeout", 0);
         Refusal::TooLate(Box::new(status.without_kind()))
+    }
+
+    /// Where requests are recorded, if anywhere.
+    pub(crate) fn recorded(&self) -> Option<Arc<dyn Sink>> {
+        self.auditor.as_ref().map(|auditor| Arc::clone(auditor.sink()))
     }
 
     /// What is recorded of a request, if anything of any is.

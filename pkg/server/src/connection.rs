@@ -25,6 +25,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use audit::Sink;
+
 use crate::Chain;
 use crate::activity::{Activity, HEAD_TIMEOUT};
 use crate::chain::Answer;
@@ -211,6 +213,7 @@ pub(crate) async fn serve<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let recorded = chain.recorded();
     let service = {
         let peer = Arc::clone(&peer);
         service_fn(move |request: http::Request<Incoming>| {
@@ -227,7 +230,7 @@ pub(crate) async fn serve<S>(
         })
     };
     let builder = builder(peer.protocol, options);
-    let observed = Observed { stream, peer: Arc::clone(&peer) };
+    let observed = Observed { stream, peer: Arc::clone(&peer), recorded };
     let output = Gathered::new(observed, peer.protocol == Protocol::Http2);
     let io = TokioIo::new(Heads::new(output.clone(), Arc::clone(&peer)));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
@@ -321,13 +324,21 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
     }
 }
 
-/// A stream that tells its peer's [`Activity`] about bytes that come and go.
+/// A stream that tells its peer's [`Activity`] about bytes that come and go, and lets nothing go before it is recorded.
 struct Observed<S> {
     stream: S,
     peer: Arc<Peer>,
+    /// What records requests, if anything does.
+    recorded: Option<Arc<dyn Sink>>,
 }
 
 impl<S> Observed<S> {
+    fn settle(&self) {
+        if let Some(recorded) = &self.recorded {
+            recorded.settle();
+        }
+    }
+
     fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if matches!(written, Poll::Ready(Ok(1..))) {
             self.peer.activity.written();
@@ -353,6 +364,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.settle();
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.note(written)
     }
@@ -362,6 +374,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.settle();
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
         self.note(written)
     }

@@ -51,10 +51,10 @@ impl http_body::Body for ResponseBody {
                 this.held.add_bytes(data.map_or(0, Bytes::len));
                 if let (Some(recording), Some(data)) = (&this.held.recording, data) {
                     recording.sent(data);
-                    // Whoever has the whole answer finds the request in the log.
-                    if this.inner.is_end_stream() {
-                        this.held.recording = None;
-                    }
+                }
+                // Whoever has the whole answer finds the request in the log.
+                if frame.is_none() || this.inner.is_end_stream() {
+                    this.held.recording = None;
                 }
                 Poll::Ready(frame)
             }

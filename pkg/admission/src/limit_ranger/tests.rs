@@ -102,3 +102,17 @@ fn claims_stay_within_bounds_whenever_they_change() {
     going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     check(claims().over(going), "20Gi", "");
 }
+
+#[test]
+fn a_pod_of_many_containers_and_a_range_of_many_quantities_are_not_held_against_each_other() {
+    let quantities: Object = (0..1_000).map(|n| (format!("example.com/r{n}"), json!("1"))).collect();
+    let plugin = plugin(json!([{"type": "Container", "default": Value::Object(quantities)}]));
+    let check = |containers: usize| {
+        let containers: Vec<Value> = (0..containers).map(|n| json!({"name": format!("c{n}")})).collect();
+        Write::default().mutated(&plugin, pod(json!({"containers": containers})))
+    };
+    assert!(check(100).is_ok());
+    let refused =
+        "pods \"p\" is forbidden: its containers times the quantities in limit ranges are more than 100000";
+    assert_eq!(check(101).unwrap_err(), refused);
+}

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use apimachinery::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::{self, Object as Tree};
-use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
+use schema::proto::inplace::{Irregular, MapRef, MemberRef, MessageRef};
 
 /// A struct or map.
 ///
@@ -221,12 +221,8 @@ impl<'a> Object<'a> {
             }
             Form::Bytes(place) => {
                 let MemberRef::Map(source) = place.get(from) else { return };
-                let target = place.get(to);
-                let is_there = |entry: Result<(&str, MemberRef<'_>), Irregular>| {
-                    let MemberRef::Map(target) = target else { return Ok(false) };
-                    Ok(!matches!(target.get(entry?.0)?, MemberRef::Absent))
-                };
-                if !source.iter().map(is_there).all(|there: Result<bool, Irregular>| there == Ok(true)) {
+                let MemberRef::Map(target) = place.get(to) else { return place.want() };
+                if !has_keys_of(target, source) {
                     place.want();
                 }
             }
@@ -397,4 +393,14 @@ impl<'a> Place<'a> {
             }
         }
     }
+}
+
+/// Whether a map has all keys of another one. Both are sorted, so each is walked over once.
+fn has_keys_of(map: MapRef<'_>, other: MapRef<'_>) -> bool {
+    let mut keys = map.iter();
+    other.iter().all(|entry| {
+        let Ok((wanted, _)) = entry else { return false };
+        let next = keys.find(|entry| !matches!(entry, Ok((key, _)) if *key < wanted));
+        matches!(next, Some(Ok((key, _))) if key == wanted)
+    })
 }

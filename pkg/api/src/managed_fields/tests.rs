@@ -110,7 +110,7 @@ impl Story {
     fn try_apply(&mut self, manager: &str, force: bool, patch: &Value) -> Result<Object, Box<Status>> {
         self.seconds += 1;
         let options = ApplyOptions { manager, force, now: at(self.seconds), outside: None };
-        self.fields.apply(self.live.as_ref(), patch.clone(), options, |_| {})
+        self.fields.apply(self.live.as_ref(), patch.clone(), options, |_| Ok(()))
     }
 
     fn apply(mut self, manager: &str, patch: Value) -> Self {

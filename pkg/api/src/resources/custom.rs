@@ -11,6 +11,7 @@ use cel::structural::Validator;
 use jsontree::Value;
 use schema::json;
 use schema::object::{Object, go_type};
+use schema::room::NoRoom;
 use schema::structured_merge::model::Schema;
 
 use super::merge_schema::merge_schema;
@@ -187,9 +188,13 @@ impl CustomKind {
     }
 
     /// Fills in the defaults of a version.
-    pub fn default(&self, api_version: &str, object: &mut Object) {
-        if let Some(schema) = self.version(api_version).and_then(CustomVersion::structural) {
-            schema.default(object);
+    ///
+    /// # Errors
+    /// See [`Structural::default`].
+    pub fn default(&self, api_version: &str, object: &mut Object) -> Result<(), NoRoom> {
+        match self.version(api_version).and_then(CustomVersion::structural) {
+            Some(schema) => schema.default(object),
+            None => Ok(()),
         }
     }
 }

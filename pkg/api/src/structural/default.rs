@@ -1,58 +1,58 @@
 //! Defaults (upstream's `schema/defaulting`).
+//!
+//! A list of a thousand empty objects is short, its defaults may be long: each is paid for out of a [`Room`].
 
 use jsontree::Value;
 use schema::object::Object;
+use schema::room::{NoRoom, Room};
 
-use super::node::{Additional, Node};
+use super::node::Node;
 
 /// Fills in what is missing in a value.
-fn default(value: &mut Value, node: &Node) {
+fn default(value: &mut Value, node: &Node, room: &mut Room) -> Result<(), NoRoom> {
     match value {
-        Value::Object(members) => default_members(node, members),
+        Value::Object(members) => default_members(node, members, room),
         Value::Array(items) => {
-            let Some(node) = node.items.as_deref().filter(|node| node.has_defaults) else { return };
-            for item in items {
-                replace_null(item, node);
-                default(item, node);
-            }
+            let Some(node) = node.items.as_deref().filter(|node| node.has_defaults) else { return Ok(()) };
+            items.iter_mut().try_for_each(|item| {
+                replace_null(item, node, room)?;
+                default(item, node, room)
+            })
         }
-        _ => {}
+        _ => Ok(()),
     }
 }
 
 /// Fills in members that are missing, and what is missing in those that are there.
-pub(super) fn default_members(node: &Node, members: &mut Object) {
+pub(super) fn default_members(node: &Node, members: &mut Object, room: &mut Room) -> Result<(), NoRoom> {
     if !node.has_defaults {
-        return;
+        return Ok(());
     }
     for (name, node) in &node.properties {
-        if let Some(value) = &node.default {
-            let missing = members.get(&**name).is_none_or(|value| value.is_null() && node.refuses_null());
-            if missing {
-                members.insert(name.clone(), value.clone());
-            }
-        }
-        if node.has_defaults
-            && let Some(value) = members.get_mut(&**name)
-        {
-            default(value, node);
+        let Some(value) = &node.default else { continue };
+        let missing = members.get(&**name).is_none_or(|value| value.is_null() && node.refuses_null());
+        if missing {
+            room.copy(value)?;
+            members.insert(name.clone(), value.clone());
         }
     }
-    let Additional::Schema(additional) = &node.additional else { return };
-    if !additional.has_defaults {
-        return;
-    }
+    // By members, of which there may be far fewer than properties.
     for (name, value) in members {
-        if node.property(name).is_none() {
-            replace_null(value, additional);
-            default(value, additional);
+        if let Some(node) = node.property(name) {
+            default(value, node, room)?;
+        } else if let Some(node) = node.member(name) {
+            replace_null(value, node, room)?;
+            default(value, node, room)?;
         }
     }
+    Ok(())
 }
 
 /// Puts a default where a null may not be.
-fn replace_null(value: &mut Value, node: &Node) {
-    if value.is_null() && node.refuses_null() {
-        *value = node.default.clone().unwrap_or_default();
+fn replace_null(value: &mut Value, node: &Node, room: &mut Room) -> Result<(), NoRoom> {
+    if let Some(default) = node.default.as_ref().filter(|_| value.is_null() && node.refuses_null()) {
+        room.copy(default)?;
+        *value = default.clone();
     }
+    Ok(())
 }

@@ -192,7 +192,7 @@ fn nulls_go_unless_they_may_be_or_get_a_default() {
     let value = json!({"plain": null, "nullable": null, "defaulted": null, "map": {"a": null}});
     let (mut left, _) = coerced(schema.clone(), value);
     assert_eq!(left, json!({"nullable": null, "defaulted": null, "map": {"a": null}}));
-    structural(schema).default(left.as_object_mut().unwrap());
+    structural(schema).default(left.as_object_mut().unwrap()).unwrap();
     assert_eq!(left, json!({"nullable": null, "defaulted": "d", "map": {"a": "e"}}));
 }
 
@@ -206,8 +206,24 @@ fn defaults_are_filled_into_what_is_there_and_into_other_defaults() {
         }},
     }});
     let mut value = object(json!({"list": [{}, {"x": false}]}));
-    structural(schema).default(&mut value);
+    structural(schema).default(&mut value).unwrap();
     assert_eq!(Value::Object(value), json!({"outer": {"inner": 5}, "list": [{"x": true}, {"x": false}]}));
+}
+
+#[test]
+fn defaults_of_many_items_have_no_more_room_than_an_object() {
+    let text = "d".repeat(1000);
+    let of_item = json!({"type": "object", "properties": {"x": {"type": "string", "default": text}}});
+    let listed = json!({"type": "array", "items": of_item, "default": vec![json!({}); 10]});
+    let schema = structural(json!({"type": "object", "properties": {
+        "list": listed, "lists": {"type": "array", "items": listed},
+    }}));
+    let filled_in = |items: usize, item: Value| {
+        schema.default(&mut object(json!({"list": vec![item.clone(); items], "lists": vec![item; items]})))
+    };
+    assert_eq!(filled_in(1000, json!({})), Ok(()));
+    assert_eq!(filled_in(30_000, json!({})), Err(NoRoom));
+    assert_eq!(filled_in(5_000, Value::Null), Err(NoRoom), "of defaults that stand for null");
 }
 
 #[test]
@@ -312,7 +328,7 @@ fn defaults_of_embedded_objects_have_no_metadata_that_is_none() {
     }});
     let schema = Structural::new(schema.as_object().unwrap_or(&Object::new()), Literals::Plain);
     let mut object = Object::new();
-    schema.default(&mut object);
+    schema.default(&mut object).unwrap();
     for name in ["whole", "metadata_alone", "fields"] {
         assert_eq!(object[name], json!({"metadata": {"name": "a"}}), "{name}");
     }

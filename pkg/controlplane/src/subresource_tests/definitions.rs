@@ -101,6 +101,37 @@ async fn objects_of_an_established_definition_are_pruned_defaulted_and_validated
 }
 
 #[tokio::test]
+async fn defaults_that_make_an_object_too_large_are_refused_and_not_filled_into_what_is_stored() {
+    let (server, client) = started().await;
+    let items =
+        |item: Value| json!({"type": "object", "properties": {"list": {"type": "array", "items": item}}});
+    define(&client, "widgets", "Widget", one_version(items(json!({"type": "object"})))).await;
+    let (path, many) = (objects("widgets"), json!({"list": vec![json!({}); 5_000]}));
+    client.ok("POST", &path, object("Widget", "a", many.clone())).await;
+    client.ok("POST", &path, object("Widget", "b", json!({"list": [{}]}))).await;
+    let text = json!({"type": "string", "default": "d".repeat(10_000)});
+    let with_defaults = one_version(items(json!({"type": "object", "properties": {"text": text}})));
+    let definition = format!("{DEFINITIONS}/widgets.example.com");
+    let mut now = client.get(&definition).await;
+    now["spec"]["versions"] = with_defaults["versions"].clone();
+    client.ok("PUT", &definition, now).await;
+    let filled_in = async {
+        while client.get(&format!("{path}/b")).await["spec"]["list"][0]["text"].is_null() {
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, filled_in).await.expect("the new defaults were not filled in in time");
+
+    assert_eq!(client.get(&format!("{path}/a")).await["spec"], many);
+    for (method, at, name) in [("POST", path.clone(), "c"), ("PUT", format!("{path}/b"), "b")] {
+        let (code, status) = client.send(method, &at, object("Widget", name, many.clone())).await;
+        assert_eq!((code, &status["reason"]), (413, &json!("RequestEntityTooLarge")), "{status}");
+    }
+    client.ok("DELETE", &format!("{path}/a"), Value::Null).await;
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_status_that_has_a_default_is_in_the_answer_to_a_creation() {
     let (server, client) = started().await;
     let mut spec = one_version(json!({"type": "object"}));

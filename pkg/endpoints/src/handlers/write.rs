@@ -12,6 +12,7 @@ use jsontree::Value;
 use schema::object::Object;
 
 use crate::api::Call;
+use crate::body;
 
 /// Who writes through which endpoint, and when.
 pub(super) struct Writer<'c> {
@@ -75,10 +76,11 @@ impl<'c> Writer<'c> {
         let row = self.endpoint;
         fields.apply(live, configuration, options, |object| {
             if let Some(custom) = row.custom.filter(|_| row.message.open) {
-                return custom.kind.default(row.kind_group_version, object);
+                return custom.kind.default(row.kind_group_version, object).map_err(body::too_large);
             }
             api::defaults::apply(row.kind_group_version, row.kind, object, self.gates);
             api::defaults::stamp_taints(row.kind_group_version, row.kind, object, self.now);
+            Ok(())
         })
     }
 }

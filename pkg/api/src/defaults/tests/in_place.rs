@@ -141,3 +141,24 @@ fn what_cannot_be_read_may_lack_defaults() {
     check("Secret", b"\x1a\x01\xff", true);
     check("Pod", b"\x12\xff", true);
 }
+
+#[test]
+fn a_key_that_a_map_lacks_is_missed_wherever_it_stands() {
+    let names = ["a", "b", "c", "d"];
+    let of = |lacking: Option<&str>| {
+        let present = names.into_iter().filter(|name| Some(*name) != lacking);
+        Value::Object(present.map(|name| (format!("example.com/{name}"), json!("1"))).collect())
+    };
+    let range = |default: Value, request: Value| {
+        let limit =
+            json!({"type": "Container", "max": of(None), "default": default, "defaultRequest": request});
+        let range = json!({"metadata": {"name": "r"}, "spec": {"limits": [limit]}});
+        let Value::Object(range) = range else { unreachable!() };
+        says_what_filling_in_does("v1", "LimitRange", &range, "a range")
+    };
+    assert!(!range(of(None), of(None)));
+    for name in names {
+        assert!(range(of(Some(name)), of(None)), "{name} as a default");
+        assert!(range(of(None), of(Some(name))), "{name} as a request");
+    }
+}

@@ -223,6 +223,7 @@ fn defaults_are_nobodys_until_someone_says_them() {
         .fields
         .apply(None, patch, options, |object| {
             schema::object::set(object, &["spec", "replicas"], 1);
+            Ok(())
         })
         .unwrap();
     story.store(new);
