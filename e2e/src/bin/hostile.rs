@@ -1,10 +1,15 @@
 //! Sends hostile bodies to a server for a long time: `hostile [SECONDS [BYTES [SEED [CASE]]]]`. Prints what costs more
-//! than the model allows, and fails if anything does. CASE is a part of what is printed of a body, to repeat it alone.
+//! than the model allows, and fails if anything does. CASE is a part of what is printed of a body, to repeat it alone, or
+//! several parts with `&` between them: `Errors&by MergePatch`.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use e2e::hostile::{Limits, MEMORY_FACTOR, run};
+
+fn is_wanted(case: &str, parts: &str) -> bool {
+    parts.split('&').all(|part| case.contains(part))
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -28,7 +33,7 @@ async fn main() -> ExitCode {
     };
     let wanted = std::env::args().nth(4).unwrap_or_default();
     let report =
-        run(limits, |case| case.to_string().contains(&wanted), |finding| println!("{finding}")).await;
+        run(limits, |case| is_wanted(&case.to_string(), &wanted), |finding| println!("{finding}")).await;
     println!("{} requests, {} findings", report.requests, report.findings.len());
     let ((memory, by), (cpu, of)) = (&report.memory_worst, &report.cpu_worst);
     println!("most memory: {} MiB: {by}\nmost time: {cpu} ms: {of}", memory >> 20);

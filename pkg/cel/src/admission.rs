@@ -44,19 +44,20 @@ pub struct Options {
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     types: Types,
-    fields: HashMap<Box<str>, Type>,
+    /// Shared with environments: a policy may have a hundred thousand, and an environment for each of them.
+    fields: Arc<HashMap<Box<str>, Type>>,
 }
 
 impl Variables {
     /// None declared yet.
     pub fn new() -> Self {
-        Self { types: Types::new(), fields: HashMap::new() }
+        Self::default()
     }
 
     /// Declares a variable: with its expression's type, or as `dyn` if the expression is wrong.
     pub fn declare(&mut self, name: &str, checked: Option<&Checked>) {
         let ty = checked.map_or(Type::DYN, |checked| self.import(&checked.types, checked.result()));
-        self.fields.insert(name.into(), ty);
+        Arc::make_mut(&mut self.fields).insert(name.into(), ty);
     }
 
     /// A variable's type: scalars, lists and maps of them are known, all else is `dyn`.
@@ -87,7 +88,7 @@ impl Variables {
 
 /// Knows the types of policies: of variables, and of objects that mutations make.
 struct PolicyTypes {
-    variables: HashMap<Box<str>, Type>,
+    variables: Arc<HashMap<Box<str>, Type>>,
     has_variables: bool,
     patches: bool,
 }
@@ -133,7 +134,7 @@ pub fn environment(minor: u32, options: Options, variables: Option<&Variables>) 
         declared.push(("variables", types.object(VARIABLES)));
     }
     let provider = PolicyTypes {
-        variables: variables.map(|variables| variables.fields.clone()).unwrap_or_default(),
+        variables: variables.map(|variables| Arc::clone(&variables.fields)).unwrap_or_default(),
         has_variables: variables.is_some(),
         patches: options.patches,
     };

@@ -204,11 +204,14 @@ impl<'a> Object<'a> {
     }
 
     /// Copies the entries of the map `from` that the map `to` lacks into `to`, which is made when it is
-    /// needed.
+    /// needed; none if no store would take the keys twice.
     pub(crate) fn copy_missing(&mut self, from: &str, to: &str) {
         match &mut self.form {
             Form::Tree(tree) => {
-                let Some(Value::Object(source)) = tree.get(from) else { return };
+                let Some(Value::Object(source)) = tree.get(from).filter(|source| has_room_twice(source))
+                else {
+                    return;
+                };
                 let target = tree.get(to).and_then(Value::as_object);
                 let missing: Vec<_> = source
                     .iter()
@@ -229,12 +232,14 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Puts a copy of the map at one path to another one, unless it is empty or there is none.
+    /// Puts a copy of the map at one path to another one, unless it is empty or there is none, or no store would take
+    /// its keys twice.
     pub(crate) fn copy(&mut self, from: &[&str], to: &[&str]) {
         match &mut self.form {
             Form::Tree(tree) => {
-                let map = object::get_object(tree, from).filter(|map| !map.is_empty()).cloned();
-                if let Some(map) = map {
+                let map =
+                    object::get(tree, from).filter(|map| map.as_object().is_some_and(|map| !map.is_empty()));
+                if let Some(map) = map.filter(|map| has_room_twice(map)).cloned() {
                     object::set(tree, to, map);
                 }
             }
@@ -393,6 +398,18 @@ impl<'a> Place<'a> {
             }
         }
     }
+}
+
+/// What a store takes of an object, in bytes, unless an operator has raised that.
+const STORED_BYTES_MAX: usize = 1_572_864;
+/// What an entry of a map takes in storage besides its texts, in bytes.
+const ENTRY_BYTES: usize = 6;
+
+/// Whether a store takes an object that has the keys of this map twice. What it does not take need not be made: a map of
+/// the shortest entries is some thirty times as large in memory.
+fn has_room_twice(map: &Value) -> bool {
+    let keys = map.as_object().into_iter().flat_map(Tree::keys);
+    keys.map(|key| key.len() + ENTRY_BYTES).sum::<usize>() <= STORED_BYTES_MAX / 2
 }
 
 /// Whether a map has all keys of another one. Both are sorted, so each is walked over once.

@@ -50,6 +50,17 @@ impl ErrorList {
         }
     }
 
+    /// Adds an error so many times, as [`push_with`](Self::push_with) does.
+    pub fn push_times(&mut self, times: usize, error: impl Fn() -> Error) {
+        for left in (1..=times).rev() {
+            if self.is_full() {
+                self.omitted += left;
+                return;
+            }
+            self.push(error());
+        }
+    }
+
     /// Adds each error in turn.
     pub fn extend(&mut self, errors: impl IntoIterator<Item = Error>) {
         for error in errors {
@@ -145,6 +156,16 @@ mod tests {
         assert_eq!(errors.iter().count(), LIST_BYTES_MAX / (20_000 + FIXED_BYTES + "spec".len()));
         errors.push_with(|| unreachable!("there is no room"));
         assert_eq!((errors.len(), errors.omitted()), (101, 101 - errors.iter().count()));
+    }
+
+    #[test]
+    fn an_error_that_is_there_many_times_is_worded_while_there_is_room() {
+        let (mut errors, worded) = (ErrorList::new(), std::cell::Cell::new(0));
+        errors.push_times(1_000_000, || {
+            worded.set(worded.get() + 1);
+            error(LIST_BYTES_MAX / 3)
+        });
+        assert_eq!((errors.len(), errors.iter().count(), worded.get()), (1_000_000, 2, 3));
     }
 
     #[test]

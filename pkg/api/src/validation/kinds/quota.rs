@@ -10,7 +10,7 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use jsontree::Value;
 use schema::builtin::IO_K8S_API_CORE_V1_SCOPESELECTOR as SCOPE_SELECTOR;
 use schema::object::Object;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The rules of resource quotas.
 pub(super) const RULES: Rules = Rules { create, update };
@@ -92,11 +92,12 @@ fn amounts(object: &Object, member: &str, path: &Path<'_>, errors: &mut ErrorLis
 
 fn scopes(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let invalid = |detail: &str| Error::invalid(path, scopes_value(spec), detail);
+    let mut foreign = Foreign::default();
     for scope in texts(spec, "scopes") {
         if !SCOPES.contains(&scope) {
-            errors.push(invalid("unsupported scope"));
+            errors.push_with(|| invalid("unsupported scope"));
         }
-        errors.extend(foreign_resources(spec, scope).map(|_| invalid(NOT_FOR_RESOURCE)));
+        errors.push_times(foreign.count(spec, scope), || invalid(NOT_FOR_RESOURCE));
     }
     let scopes: BTreeSet<&str> = texts(spec, "scopes").collect();
     errors.extend(conflicts(&scopes).map(|()| invalid("conflicting scopes")));
@@ -105,7 +106,7 @@ fn scopes(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
 /// Validates scopes that are selected by their values. `path` is that of the expressions, and has no
 /// index.
 fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
-    let mut scopes = BTreeSet::new();
+    let (mut scopes, mut foreign) = (BTreeSet::new(), Foreign::default());
     for requirement in children(selector, "matchExpressions") {
         let scope = text(requirement, "scopeName");
         scopes.insert(scope);
@@ -113,8 +114,8 @@ fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mu
             let value = BadValue::json_text(scope);
             errors.push(Error::invalid(&path.child("scopeName"), value, "unsupported scope"));
         }
-        let invalid = |_| Error::invalid(path, go_value(&SCOPE_SELECTOR, selector), NOT_FOR_RESOURCE);
-        errors.extend(foreign_resources(spec, scope).map(invalid));
+        let invalid = || Error::invalid(path, go_value(&SCOPE_SELECTOR, selector), NOT_FOR_RESOURCE);
+        errors.push_times(foreign.count(spec, scope), invalid);
         operator(requirement, scope, path, errors);
     }
     let invalid = |()| Error::invalid(path, scopes_value(spec), "conflicting scopes");
@@ -143,20 +144,30 @@ fn operator(requirement: &Object, scope: &str, path: &Path<'_>, errors: &mut Err
     }
 }
 
-/// The resources of a quota that nothing within a scope has.
-fn foreign_resources<'o>(spec: &'o Object, scope: &'o str) -> impl Iterator<Item = &'o str> {
-    let names = child(spec, "hard").into_iter().flat_map(Object::keys).map(jsontree::Key::as_str);
-    names.filter(move |name| is_standard_for_quota(name) && !applies(scope, name))
+/// How many resources of a quota nothing within a scope has, by scopes that were asked for: many may be the same.
+#[derive(Default)]
+struct Foreign<'o>(BTreeMap<&'o str, usize>);
+
+impl<'o> Foreign<'o> {
+    fn count(&mut self, spec: &Object, scope: &'o str) -> usize {
+        if !SCOPES.contains(&scope) {
+            return 0;
+        }
+        *self.0.entry(scope).or_insert_with(|| {
+            let names = child(spec, "hard").into_iter().flat_map(Object::keys).map(jsontree::Key::as_str);
+            names.filter(|name| is_standard_for_quota(name) && !applies(scope, name)).count()
+        })
+    }
 }
 
-/// Whether a resource is one of what a scope selects: pods, or claims of volumes.
+/// Whether a resource is one of what a known scope selects: pods, or claims of volumes.
 fn applies(scope: &str, resource: &str) -> bool {
     let compute = ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"]
         .contains(&resource);
     match scope {
         "BestEffort" => resource == "pods",
         "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
-        _ => !SCOPES.contains(&scope) || resource == "pods" || compute,
+        _ => resource == "pods" || compute,
     }
 }
 
