@@ -41,7 +41,7 @@ pub struct Options {
 }
 
 /// A policy's variables that are declared so far, with their types.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Variables {
     types: Types,
     /// Shared with environments: a policy may have a hundred thousand, and an environment for each of them.
@@ -51,7 +51,7 @@ pub struct Variables {
 impl Variables {
     /// None declared yet.
     pub fn new() -> Self {
-        Self::default()
+        Self { types: Types::new(), fields: Arc::default() }
     }
 
     /// Declares a variable: with its expression's type, or as `dyn` if the expression is wrong.
@@ -83,6 +83,12 @@ impl Variables {
             | Shape::Uint => ty,
             _ => Type::DYN,
         }
+    }
+}
+
+impl Default for Variables {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
