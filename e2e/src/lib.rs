@@ -7,6 +7,7 @@
 pub mod balancer;
 pub mod etcd;
 pub mod etcd_cluster;
+mod forks;
 pub mod hostile;
 pub mod kubectl;
 pub mod log;
@@ -28,16 +29,29 @@ pub use server::{Server, Store};
 #[macro_export]
 macro_rules! on_both_stores {
     ($($claim:ident),* $(,)?) => {
-        mod embedded {
+        $crate::with_servers!(embedded, $crate::Server::start($crate::Store::Embedded), $($claim),*);
+        $crate::with_servers!(etcd, $crate::Server::start($crate::Store::Etcd), $($claim),*);
+    };
+}
+
+/// Runs each claim, a function of `&Server`, as a test of a fork, which is there at once, and on etcd: `fork::CLAIM` and
+/// `etcd::CLAIM`.
+#[macro_export]
+macro_rules! on_forks_and_etcd {
+    ($($claim:ident),* $(,)?) => {
+        $crate::with_servers!(fork, $crate::Server::fork(), $($claim),*);
+        $crate::with_servers!(etcd, $crate::Server::start($crate::Store::Etcd), $($claim),*);
+    };
+}
+
+/// Runs each claim as a test in a module of this name, with a server that is made so.
+#[macro_export]
+macro_rules! with_servers {
+    ($module:ident, $server:expr, $($claim:ident),*) => {
+        mod $module {
             $(#[test]
             fn $claim() {
-                super::$claim(&$crate::Server::start($crate::Store::Embedded));
-            })*
-        }
-        mod etcd {
-            $(#[test]
-            fn $claim() {
-                super::$claim(&$crate::Server::start($crate::Store::Etcd));
+                super::$claim(&$server);
             })*
         }
     };

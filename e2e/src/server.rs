@@ -9,6 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use tempfile::TempDir;
 
 use crate::etcd::Etcd;
+use crate::forks::Fork;
 use crate::kubectl::Kubectl;
 use crate::process::{self, Lines};
 use crate::{log, tools};
@@ -45,6 +46,8 @@ pub struct Server {
     kubeconfig: PathBuf,
     dir: TempDir,
     process: Option<Lines>,
+    /// What keeps it alive if it is no process of its own.
+    fork: Option<Fork>,
     allowed: Mutex<Vec<String>>,
 }
 
@@ -78,6 +81,19 @@ impl Server {
         server
     }
 
+    /// A fork of a server that all forks of this program share. It has no log, no store, no process and no port of its own.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn fork() -> Self {
+        let mut server = Self::prepare(None, None);
+        let (fork, kubeconfig) = Fork::new(&[&format!("--disable-admission-plugins={PLUGIN_OFF}")]);
+        server.kubeconfig = server.dir.path().join("kubeconfig");
+        std::fs::write(&server.kubeconfig, kubeconfig.to_string()).unwrap();
+        server.fork = Some(fork);
+        server
+    }
+
     /// As [`start_on`](Self::start_on), with these flags.
     ///
     /// # Panics
@@ -104,6 +120,7 @@ impl Server {
             kubeconfig: PathBuf::new(),
             dir: TempDir::new().unwrap(),
             process: None,
+            fork: None,
             allowed: Mutex::default(),
         };
         std::fs::create_dir(server.dir.path().join("home")).unwrap();

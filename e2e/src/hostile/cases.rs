@@ -94,7 +94,7 @@ impl Form {
 }
 
 /// Bodies that have hurt servers, as kind, member and attack. They are tried in every form.
-const KNOWN: [(&str, &str, &str, Attack); 11] = [
+const KNOWN: [(&str, &str, &str, Attack); 14] = [
     ("v1", "Pod", "spec.containers", Attack::Empties),
     ("v1", "Pod", "spec.containers.env", Attack::Empties),
     ("v1", "Pod", "metadata.labels", Attack::Errors),
@@ -105,6 +105,9 @@ const KNOWN: [(&str, &str, &str, Attack); 11] = [
     ("v1", "Service", "spec.ports", Attack::Distinct),
     ("networking.k8s.io/v1", "NetworkPolicy", "spec.ingress.from", Attack::Empties),
     ("apps/v1", "Deployment", "spec.template.spec.volumes", Attack::Distinct),
+    ("v1", "ReplicationController", "spec.template.metadata.labels", Attack::Distinct),
+    ("v1", "ResourceQuota", "spec.scopes", Attack::Distinct),
+    ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", "spec.variables", Attack::Errors),
     (
         "admissionregistration.k8s.io/v1",
         "ValidatingAdmissionPolicy",

@@ -2,7 +2,7 @@
 
 use e2e::Server;
 
-e2e::on_both_stores!(
+e2e::on_forks_and_etcd!(
     a_server_side_apply_creates_changes_and_forgets,
     managers_share_an_object_and_a_conflict_names_the_other,
     a_server_side_apply_takes_over_from_a_client_side_one,

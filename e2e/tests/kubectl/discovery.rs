@@ -2,7 +2,7 @@
 
 use e2e::Server;
 
-e2e::on_both_stores!(
+e2e::on_forks_and_etcd!(
     version_names_the_release_we_are_equal_to,
     api_versions_lists_groups_and_versions,
     api_resources_lists_names_and_verbs,

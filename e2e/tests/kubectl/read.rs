@@ -3,7 +3,7 @@
 use e2e::Server;
 use serde_json::Value;
 
-e2e::on_both_stores!(
+e2e::on_forks_and_etcd!(
     get_prints_every_output_form,
     get_prints_the_default_columns_and_the_wide_ones,
     get_selects_by_label_and_by_field,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use e2e::Server;
 
-e2e::on_both_stores!(
+e2e::on_forks_and_etcd!(
     a_watch_shows_what_is_there_and_what_happens,
     a_watch_can_leave_out_what_is_there,
     wait_ends_when_the_condition_is_met,

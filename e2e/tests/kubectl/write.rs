@@ -2,7 +2,7 @@
 
 use e2e::Server;
 
-e2e::on_both_stores!(
+e2e::on_forks_and_etcd!(
     create_makes_every_kind_it_has_a_command_for,
     creating_twice_says_that_it_exists,
     a_server_side_dry_run_changes_nothing,
