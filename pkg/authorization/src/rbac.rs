@@ -10,6 +10,7 @@
 mod covers;
 pub mod escalation;
 mod index;
+mod long;
 mod roles;
 mod rule;
 
@@ -24,6 +25,13 @@ pub use index::{Binding, Index, RoleKind, RoleRef, Subject};
 pub use rule::Rule;
 
 use crate::{Attributes, Authorizer, Decision, PathRule, ResourceRule, Rules};
+use long::Long;
+
+/// How many texts of rules are held against a request before others have their turn: less than a millisecond's work.
+const TEXTS_AT_ONCE: usize = 50_000;
+/// What a list of rules may take as JSON, about, in bytes. In memory it takes some twenty times as much while it is made,
+/// and whoever may ask for it need not have any rights.
+const LISTED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Where the current [`Index`] is.
 pub trait Roles: Send + Sync + 'static {
@@ -55,8 +63,14 @@ pub struct Rbac(pub Arc<dyn Roles>);
 #[async_trait]
 impl Authorizer for Rbac {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
-        let decided = read(&*self.0, |index| decide(index, &attributes));
-        decided.unwrap_or(Decision::NoOpinion(String::new()))
+        let looked = read(&*self.0, |index| {
+            decide_within(index, &attributes, TEXTS_AT_ONCE).ok_or_else(|| Long::of(index, &attributes))
+        });
+        match looked {
+            None => Decision::NoOpinion(String::new()),
+            Some(Ok(decision)) => decision,
+            Some(Err(long)) => long.decide(attributes).await,
+        }
     }
 
     async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
@@ -67,18 +81,38 @@ impl Authorizer for Rbac {
 /// What the roles say of a request. The first binding that lets it pass is the reason; what roles are missing is
 /// said only if none does.
 pub fn decide(index: &Index, attributes: &Attributes<'_>) -> Decision {
+    decide_within(index, attributes, usize::MAX).unwrap_or(Decision::NoOpinion(String::new()))
+}
+
+/// As [`decide`]; `None` if more than so many texts would have to be looked at.
+fn decide_within(index: &Index, attributes: &Attributes<'_>, texts_max: usize) -> Option<Decision> {
     let allows = |rules: &[Rule]| rules.iter().any(|rule| rule.allows(attributes));
-    let mut any_missing = false;
+    let (mut any_missing, mut texts) = (false, 0_usize);
     for grant in index.grants(attributes.user, attributes.namespace) {
-        match index.granted(grant) {
-            Some(rules) if allows(rules) => return Decision::Allow(grant.reason.clone()),
-            Some(_) => {}
-            None => any_missing = true,
+        let Some(granted) = index.granted(grant) else {
+            any_missing = true;
+            continue;
+        };
+        texts = texts.saturating_add(granted.texts);
+        if texts > texts_max {
+            return None;
+        }
+        if allows(&granted.rules) {
+            return Some(Decision::Allow(grant.reason.clone()));
         }
     }
-    Decision::NoOpinion(match any_missing {
-        true => format!("RBAC: {}", aggregate(&unresolved(index, attributes.user, attributes.namespace))),
-        false => String::new(),
+    Some(match any_missing {
+        true => no_opinion(index, attributes),
+        false => Decision::NoOpinion(String::new()),
+    })
+}
+
+/// That nothing lets a request pass, and what roles are missing.
+fn no_opinion(index: &Index, attributes: &Attributes<'_>) -> Decision {
+    let missing = unresolved(index, attributes.user, attributes.namespace);
+    Decision::NoOpinion(match missing.is_empty() {
+        true => String::new(),
+        false => format!("RBAC: {}", aggregate(&missing)),
     })
 }
 
@@ -86,7 +120,8 @@ pub fn decide(index: &Index, attributes: &Attributes<'_>) -> Decision {
 fn rules_of<'i>(index: &'i Index, user: &UserInfo, namespace: &str) -> (Vec<&'i Rule>, Vec<String>) {
     let mut seen = HashSet::new();
     let bindings = index.grants(user, namespace).filter(|grant| seen.insert(grant.identity()));
-    let rules = bindings.filter_map(|grant| index.granted(grant)).flatten().collect();
+    let rules =
+        bindings.filter_map(|grant| index.granted(grant)).flat_map(|granted| &*granted.rules).collect();
     (rules, unresolved(index, user, namespace))
 }
 
@@ -98,9 +133,15 @@ fn unresolved(index: &Index, user: &UserInfo, namespace: &str) -> Vec<String> {
 }
 
 fn listed(index: &Index, user: &UserInfo, namespace: &str) -> Rules {
-    let (rules, errors) = rules_of(index, user, namespace);
-    let mut listed = Rules { error: aggregate(&errors), ..Rules::default() };
+    let (rules, mut errors) = rules_of(index, user, namespace);
+    let (mut listed, mut room) = (Rules::default(), LISTED_BYTES_MAX);
     for rule in rules {
+        let Some(left) = room.checked_sub(rule.bytes()) else {
+            listed.incomplete = true;
+            errors.push(format!("the rules take more than {LISTED_BYTES_MAX} bytes, some are left out"));
+            break;
+        };
+        room = left;
         if !rule.resources.is_empty() {
             listed.resources.push(ResourceRule {
                 verbs: rule.verbs.clone(),
@@ -113,6 +154,7 @@ fn listed(index: &Index, user: &UserInfo, namespace: &str) -> Rules {
             listed.paths.push(PathRule { verbs: rule.verbs.clone(), paths: rule.paths.clone() });
         }
     }
+    listed.error = aggregate(&errors);
     listed
 }
 

@@ -8,7 +8,7 @@ use apimachinery::user_info::UserInfo;
 use jsontree::{Object, Value};
 
 use super::Rule;
-use super::roles::Roles;
+use super::roles::{Granted, Roles};
 
 /// What kind of role a binding refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -158,7 +158,7 @@ struct Bound {
 impl Index {
     /// Takes in a role as it is now, or that it is gone. Without a namespace it is a cluster role.
     pub fn set_role(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
-        self.roles.set(namespace, name, rules.map(Into::into));
+        self.roles.set(namespace, name, rules);
     }
 
     /// Takes in a binding as it is now, or that it is gone. Without a namespace it is a cluster role binding. Costs
@@ -224,11 +224,12 @@ impl Index {
 
     /// The rules of a role; `None` if there is no such role.
     pub fn rules(&self, role: &RoleRef) -> Option<&[Rule]> {
-        self.roles.at(self.roles.find(role.kind?, &role.namespace, &role.name)?)
+        let place = self.roles.find(role.kind?, &role.namespace, &role.name)?;
+        self.roles.at(place).map(|granted| &*granted.rules)
     }
 
     /// The rules of the role that is given, as [`rules`](Self::rules), without looking for it.
-    pub fn granted(&self, grant: &Grant) -> Option<&[Rule]> {
+    pub(super) fn granted(&self, grant: &Grant) -> Option<&Granted> {
         self.roles.at(grant.place?)
     }
 }

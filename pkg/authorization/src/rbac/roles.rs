@@ -16,22 +16,36 @@ pub(super) struct Roles {
     named: HashMap<Box<str>, HashMap<Box<str>, usize>>,
 }
 
+/// The rules of a role.
+#[derive(Debug, Clone)]
+pub(super) struct Granted {
+    pub(super) rules: Arc<[Rule]>,
+    /// How many texts they have.
+    pub(super) texts: usize,
+}
+
+impl From<Vec<Rule>> for Granted {
+    fn from(rules: Vec<Rule>) -> Self {
+        Granted { texts: rules.iter().map(Rule::texts).sum(), rules: rules.into() }
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 struct Place {
     namespace: Box<str>,
     name: Box<str>,
     /// `None` while there is no such role.
-    rules: Option<Arc<[Rule]>>,
+    granted: Option<Granted>,
     /// How many bindings refer to it.
     bindings: usize,
 }
 
 impl Roles {
     /// Takes in a role as it is now, or that it is gone.
-    pub(super) fn set(&mut self, namespace: &str, name: &str, rules: Option<Arc<[Rule]>>) {
+    pub(super) fn set(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
         let at = self.place(namespace, name);
         if let Some(place) = self.places.get_mut(at) {
-            place.rules = rules;
+            place.granted = rules.map(Granted::from);
         }
         self.tidy(at);
     }
@@ -57,8 +71,8 @@ impl Roles {
     }
 
     /// The rules at a place.
-    pub(super) fn at(&self, at: usize) -> Option<&[Rule]> {
-        self.places.get(at)?.rules.as_deref()
+    pub(super) fn at(&self, at: usize) -> Option<&Granted> {
+        self.places.get(at)?.granted.as_ref()
     }
 
     fn place(&mut self, namespace: &str, name: &str) -> usize {
@@ -83,7 +97,7 @@ impl Roles {
     /// Gives up a place that nobody needs any more.
     fn tidy(&mut self, at: usize) {
         let Some(place) = self.places.get_mut(at) else { return };
-        if place.rules.is_some() || place.bindings > 0 {
+        if place.granted.is_some() || place.bindings > 0 {
             return;
         }
         let Place { namespace, name, .. } = std::mem::take(place);
@@ -128,7 +142,7 @@ mod tests {
         let at = roles.refer(&reference("a", "r")).unwrap();
         assert!(roles.at(at).is_none());
         roles.set("a", "r", Some([Rule::default()].into()));
-        assert_eq!(roles.at(at).map(<[_]>::len), Some(1));
+        assert_eq!(roles.at(at).map(|granted| granted.rules.len()), Some(1));
         roles.set("a", "r", None);
         assert!(roles.at(at).is_none());
     }

@@ -54,6 +54,22 @@ impl Rule {
         }
     }
 
+    fn lists(&self) -> [&Vec<String>; 5] {
+        [&self.verbs, &self.groups, &self.resources, &self.names, &self.paths]
+    }
+
+    /// How many texts have to be looked at, at most, to find out whether it lets a request pass; 1 for none.
+    pub(super) fn texts(&self) -> usize {
+        self.lists().iter().map(|list| list.len()).sum::<usize>().saturating_add(1)
+    }
+
+    /// About how long it is as JSON, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        const NAMES_OF_MEMBERS: usize = 64;
+        let texts = self.lists().into_iter().flatten().map(|text| text.len() + "\"\",".len());
+        texts.sum::<usize>().saturating_add(NAMES_OF_MEMBERS)
+    }
+
     /// Whether the rule lets a request pass. Selectors do not count: roles cannot speak of them.
     pub fn allows(&self, wanted: &Attributes<'_>) -> bool {
         if !has_or_all(&self.verbs, wanted.verb) {

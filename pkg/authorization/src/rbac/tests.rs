@@ -1,6 +1,8 @@
 //! Claims about what roles let users do.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
 
+use std::task::{Context, Waker};
+
 use apimachinery::status::Status;
 use jsontree::{Value, json};
 
@@ -210,4 +212,41 @@ async fn the_garbage_collector_may_change_owners_and_finalizers() {
     written(&[], "roles", new.clone(), Some(old.clone())).await.unwrap();
     new["metadata"]["labels"] = json!({"a": "b"});
     written(&[], "roles", new, Some(old)).await.unwrap_err();
+}
+
+/// An index in which a user has so many rules about secrets by name, and one behind them about pods.
+fn of_many_rules(user: &str, count: usize) -> Index {
+    let mut index = Index::default();
+    let many: Vec<Value> =
+        (0..count).map(|n| rule(&["get"], &[""], &["secrets"], &[&format!("s{n}")])).collect();
+    define(&mut index, "ns", "a", &many);
+    define(&mut index, "ns", "b", &[rule(&["get"], &[""], &["pods"], &[])]);
+    bind(&mut index, "ns", "a", ("Role", "a"), &[subject("User", user, "")]);
+    bind(&mut index, "ns", "b", ("Role", "b"), &[subject("User", user, "")]);
+    index
+}
+
+#[tokio::test]
+async fn a_user_with_very_many_rules_gives_way_to_others_while_they_are_looked_at() {
+    let index = of_many_rules("alice", TEXTS_AT_ONCE);
+    let alice = user("alice", &[]);
+    for resource in ["pods", "secrets"] {
+        let wanted = wants(&alice, "get", "ns", resource);
+        let at_once = decide(&index, &wanted);
+        let rbac = Rbac(Arc::new(index.clone()));
+        let mut deciding = std::pin::pin!(rbac.decide(wanted));
+        assert!(deciding.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!(deciding.await, at_once, "{resource}");
+    }
+}
+
+#[test]
+fn a_list_of_rules_that_is_too_long_says_so() {
+    let alice = user("alice", &[]);
+    let list = |count| listed(&of_many_rules("alice", count), &alice, "ns");
+    let short = list(100);
+    assert_eq!((short.resources.len(), short.incomplete, short.error.as_str()), (101, false, ""));
+    let long = list(LISTED_BYTES_MAX / 64);
+    assert!(long.incomplete && long.resources.len() < LISTED_BYTES_MAX / 64);
+    assert_eq!(long.error, "the rules take more than 2097152 bytes, some are left out");
 }
