@@ -67,7 +67,7 @@ fn something_is_missing(bencher: Bencher, name: &str) {
     bencher.bench_local(|| {
         assert!(defaults.are_missing(MessageRef::new(message, black_box(&raw)), &gates));
         let mut tree = proto::decode(message, &raw).unwrap();
-        defaults.fill(&mut tree, &gates);
+        defaults.fill(&mut tree, &gates).unwrap();
         out.clear();
         proto::encode(message, &tree, &mut out).unwrap();
         out.len()

@@ -36,9 +36,10 @@ mod volumes;
 
 use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
-use object::Object;
+use object::{Given, Object};
 use schema::object::Object as Tree;
 use schema::proto::inplace::MessageRef;
+use schema::room::NoRoom;
 
 /// What a version of a kind fills in, in place.
 type Rule = fn(&mut Object);
@@ -55,8 +56,13 @@ impl Defaults {
     }
 
     /// Fills them in. Idempotent.
-    pub fn fill(self, object: &mut Tree, gates: &Gates) {
-        self.0(&mut Object::tree(object, gates));
+    ///
+    /// # Errors
+    /// What is copied within the object would make it too large for any store, and is not there.
+    pub fn fill(self, object: &mut Tree, gates: &Gates) -> Result<(), NoRoom> {
+        let given = Given::of(gates);
+        self.0(&mut Object::tree(object, &given));
+        given.done()
     }
 
     /// Whether [`fill`](Self::fill) would change an object, which is read where it is: the message inside
@@ -67,14 +73,21 @@ impl Defaults {
 }
 
 /// Fills in what upstream's defaulting of `kind` in `api_version` (`v1`, `apps/v1`) fills in. Idempotent.
-/// Kinds without defaults and unknown kinds are left alone.
+/// Kinds without defaults and unknown kinds are left alone. What there is no room for is left out, as in an object
+/// that is stored without it; an object that comes in is [completed](complete) instead.
 ///
 /// The time that upstream gives to device taints is not a constant and has its own function,
 /// [`stamp_taints`].
 pub fn apply(api_version: &str, kind: &str, object: &mut Tree, gates: &Gates) {
-    if let Some(defaults) = Defaults::of(api_version, kind) {
-        defaults.fill(object, gates);
-    }
+    _ = complete(api_version, kind, object, gates);
+}
+
+/// The same for an object that comes in.
+///
+/// # Errors
+/// See [`Defaults::fill`].
+pub fn complete(api_version: &str, kind: &str, object: &mut Tree, gates: &Gates) -> Result<(), NoRoom> {
+    Defaults::of(api_version, kind).map_or(Ok(()), |defaults| defaults.fill(object, gates))
 }
 
 /// Whether filling in an object gives it the labels of its pod template *as the same map*, so that a label
@@ -117,7 +130,7 @@ fn rule(api_version: &str, kind: &str) -> Option<Rule> {
 pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Tree, now: UnixTime) {
     if let Some(version) = api_version.strip_prefix("resource.k8s.io/") {
         // No gate has a say in this.
-        resource::stamp_taints(version, kind, &mut Object::tree(object, &Gates::default()), now);
+        resource::stamp_taints(version, kind, &mut Object::tree(object, &Given::of(&Gates::default())), now);
     }
 }
 

@@ -56,7 +56,7 @@ pub fn stored(
     if let Some(custom) = row.custom {
         return custom_to_storage_version(row, custom.kind, object, from);
     }
-    api::defaults::apply(from, row.kind, &mut object, registry.gates());
+    api::defaults::complete(from, row.kind, &mut object, registry.gates()).map_err(body::too_large)?;
     api::defaults::stamp_taints(from, row.kind, &mut object, registry.now());
     let mut object = match &row.storage {
         Some(storage) if storage.group_version != from => {

@@ -10,6 +10,7 @@ use apimachinery::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::{self, Object as Tree};
 use schema::proto::inplace::{Irregular, MapRef, MemberRef, MessageRef};
+use schema::room::NoRoom;
 
 /// A struct or map.
 ///
@@ -17,7 +18,28 @@ use schema::proto::inplace::{Irregular, MapRef, MemberRef, MessageRef};
 /// `""`, `0` or `false`.
 pub(crate) struct Object<'a> {
     form: Form<'a>,
+    given: &'a Given<'a>,
+}
+
+/// What rules are given besides the object.
+pub(crate) struct Given<'a> {
     gates: &'a Gates,
+    /// Whether something was not filled in because it would make the object too large for any store.
+    full: Cell<bool>,
+}
+
+impl<'a> Given<'a> {
+    pub(crate) fn of(gates: &'a Gates) -> Self {
+        Given { gates, full: Cell::new(false) }
+    }
+
+    /// Whether all was filled in.
+    ///
+    /// # Errors
+    /// The object would have become too large.
+    pub(crate) fn done(&self) -> Result<(), NoRoom> {
+        if self.full.get() { Err(NoRoom) } else { Ok(()) }
+    }
 }
 
 enum Form<'a> {
@@ -36,13 +58,13 @@ struct Place<'a> {
 
 impl<'a> Object<'a> {
     /// A tree to fill in.
-    pub(crate) fn tree(tree: &'a mut Tree, gates: &'a Gates) -> Self {
-        Object { form: Form::Tree(tree), gates }
+    pub(crate) fn tree(tree: &'a mut Tree, given: &'a Given<'a>) -> Self {
+        Object { form: Form::Tree(tree), given }
     }
 
     /// Whether a feature gate is open.
     pub(crate) fn enabled(&self, gate: Gate) -> bool {
-        self.gates.enabled(gate)
+        self.given.gates.enabled(gate)
     }
 
     /// Whether a rule would change an object. What cannot be read in place (broken bytes, not canonical
@@ -54,7 +76,7 @@ impl<'a> Object<'a> {
     ) -> bool {
         let wanting = Cell::new(false);
         let form = Form::Bytes(Place { message: Some(message), wanting: &wanting });
-        rule(&mut Object { form, gates });
+        rule(&mut Object { form, given: &Given::of(gates) });
         wanting.get()
     }
 
@@ -110,14 +132,14 @@ impl<'a> Object<'a> {
     /// Applies a rule to the struct in a member. One that is absent is `made` if the rule fills something
     /// in, or else left alone.
     pub(crate) fn inside(&mut self, name: &str, made: bool, rule: impl FnOnce(&mut Object<'_>)) {
-        let gates = self.gates;
+        let given = self.given;
         match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
-                Some(slot) if made => apply_to(slot, gates, rule),
-                Some(Value::Object(inner)) => rule(&mut Object::tree(inner, gates)),
+                Some(slot) if made => apply_to(slot, given, rule),
+                Some(Value::Object(inner)) => rule(&mut Object::tree(inner, given)),
                 None if made => {
                     let mut inner = Tree::new();
-                    rule(&mut Object::tree(&mut inner, gates));
+                    rule(&mut Object::tree(&mut inner, given));
                     if !inner.is_empty() {
                         tree.insert(name, Value::Object(inner));
                     }
@@ -130,7 +152,7 @@ impl<'a> Object<'a> {
                     _ => None,
                 };
                 if message.is_some() || made {
-                    place.visit(message, gates, rule);
+                    place.visit(message, given, rule);
                 }
             }
         }
@@ -138,20 +160,20 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct of a list or map.
     pub(crate) fn items(&mut self, name: &str, mut rule: impl FnMut(&mut Object<'_>)) {
-        let gates = self.gates;
+        let given = self.given;
         match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
                 Some(Value::Array(items)) => {
-                    items.iter_mut().for_each(|item| apply_to(item, gates, &mut rule))
+                    items.iter_mut().for_each(|item| apply_to(item, given, &mut rule))
                 }
                 Some(Value::Object(items)) => {
-                    items.values_mut().for_each(|item| apply_to(item, gates, &mut rule))
+                    items.values_mut().for_each(|item| apply_to(item, given, &mut rule))
                 }
                 _ => {}
             },
             Form::Bytes(place) => match place.get(name) {
-                MemberRef::List(list) => place.each(list.iter(), gates, rule),
-                MemberRef::Map(map) => place.each(map.iter().map(|entry| Ok(entry?.1)), gates, rule),
+                MemberRef::List(list) => place.each(list.iter(), given, rule),
+                MemberRef::Map(map) => place.each(map.iter().map(|entry| Ok(entry?.1)), given, rule),
                 _ => {}
             },
         }
@@ -159,19 +181,19 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct among the members.
     pub(crate) fn structs(&mut self, mut rule: impl FnMut(&str, &mut Object<'_>)) {
-        let gates = self.gates;
+        let given = self.given;
         match &mut self.form {
             Form::Tree(tree) => {
                 for (name, value) in tree.iter_mut() {
                     if let Value::Object(inner) = value {
-                        rule(name, &mut Object::tree(inner, gates));
+                        rule(name, &mut Object::tree(inner, given));
                     }
                 }
             }
             Form::Bytes(place) => {
                 let place = *place;
                 let mut visit =
-                    |name: &'static str, inner| place.visit(Some(inner), gates, |inner| rule(name, inner));
+                    |name: &'static str, inner| place.visit(Some(inner), given, |inner| rule(name, inner));
                 if place.message.is_some_and(|message| message.each_struct(&mut visit).is_err()) {
                     place.want();
                 }
@@ -204,20 +226,21 @@ impl<'a> Object<'a> {
     }
 
     /// Copies the entries of the map `from` that the map `to` lacks into `to`, which is made when it is
-    /// needed; none if no store would take the keys twice.
+    /// needed; if no store would take the keys twice, nothing is copied and there is [no room](Given::done).
     pub(crate) fn copy_missing(&mut self, from: &str, to: &str) {
         match &mut self.form {
             Form::Tree(tree) => {
-                let Some(Value::Object(source)) = tree.get(from).filter(|source| has_room_twice(source))
-                else {
-                    return;
-                };
+                let Some(Value::Object(source)) = tree.get(from) else { return };
                 let target = tree.get(to).and_then(Value::as_object);
                 let missing: Vec<_> = source
                     .iter()
                     .filter(|(key, _)| target.is_none_or(|target| !target.contains_key(*key)))
-                    .map(|(key, value)| (key.clone(), value.clone()))
                     .collect();
+                if !missing.is_empty() && !has_room_twice(source) {
+                    return self.given.full.set(true);
+                }
+                let missing: Vec<_> =
+                    missing.into_iter().map(|(key, value)| (key.clone(), value.clone())).collect();
                 for (key, value) in missing {
                     object::set(tree, &[to, &key], value);
                 }
@@ -232,17 +255,15 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Puts a copy of the map at one path to another one, unless it is empty or there is none, or no store would take
-    /// its keys twice.
+    /// Puts a copy of the map at one path to another one, unless it is empty or there is none. If no store would
+    /// take its keys twice, there is [no room](Given::done).
     pub(crate) fn copy(&mut self, from: &[&str], to: &[&str]) {
         match &mut self.form {
-            Form::Tree(tree) => {
-                let map =
-                    object::get(tree, from).filter(|map| map.as_object().is_some_and(|map| !map.is_empty()));
-                if let Some(map) = map.filter(|map| has_room_twice(map)).cloned() {
-                    object::set(tree, to, map);
-                }
-            }
+            Form::Tree(tree) => match object::get_object(tree, from).filter(|map| !map.is_empty()) {
+                Some(map) if !has_room_twice(map) => self.given.full.set(true),
+                Some(map) => object::set(tree, to, map.clone()),
+                None => {}
+            },
             Form::Bytes(place) => {
                 if matches!(place.at(from), MemberRef::Map(_)) {
                     place.want();
@@ -331,12 +352,12 @@ impl<'a> Object<'a> {
 }
 
 /// Where a struct stands `null` is the zero struct.
-fn apply_to(slot: &mut Value, gates: &Gates, rule: impl FnOnce(&mut Object<'_>)) {
+fn apply_to(slot: &mut Value, given: &Given<'_>, rule: impl FnOnce(&mut Object<'_>)) {
     if slot.is_null() {
         *slot = Value::Object(Tree::new());
     }
     if let Value::Object(inner) = slot {
-        rule(&mut Object::tree(inner, gates));
+        rule(&mut Object::tree(inner, given));
     }
 }
 
@@ -375,21 +396,21 @@ impl<'a> Place<'a> {
         member
     }
 
-    fn visit(&self, message: Option<MessageRef<'a>>, gates: &Gates, rule: impl FnOnce(&mut Object<'_>)) {
+    fn visit(&self, message: Option<MessageRef<'a>>, given: &Given<'_>, rule: impl FnOnce(&mut Object<'_>)) {
         if !self.wanting.get() {
-            rule(&mut Object { form: Form::Bytes(Place { message, ..*self }), gates });
+            rule(&mut Object { form: Form::Bytes(Place { message, ..*self }), given });
         }
     }
 
     fn each(
         &self,
         items: impl Iterator<Item = Result<MemberRef<'a>, Irregular>>,
-        gates: &Gates,
+        given: &Given<'_>,
         mut rule: impl FnMut(&mut Object<'_>),
     ) {
         for item in items {
             match item {
-                Ok(MemberRef::Message(message)) => self.visit(Some(message), gates, &mut rule),
+                Ok(MemberRef::Message(message)) => self.visit(Some(message), given, &mut rule),
                 Ok(_) => {}
                 Err(Irregular) => self.want(),
             }
@@ -407,9 +428,8 @@ const ENTRY_BYTES: usize = 6;
 
 /// Whether a store takes an object that has the keys of this map twice. What it does not take need not be made: a map of
 /// the shortest entries is some thirty times as large in memory.
-fn has_room_twice(map: &Value) -> bool {
-    let keys = map.as_object().into_iter().flat_map(Tree::keys);
-    keys.map(|key| key.len() + ENTRY_BYTES).sum::<usize>() <= STORED_BYTES_MAX / 2
+fn has_room_twice(map: &Tree) -> bool {
+    map.keys().map(|key| key.len() + ENTRY_BYTES).sum::<usize>() <= STORED_BYTES_MAX / 2
 }
 
 /// Whether a map has all keys of another one. Both are sorted, so each is walked over once.

@@ -14,7 +14,7 @@ pub(super) fn says_what_filling_in_does(api_version: &str, kind: &str, object: &
     proto::encode(message, object, &mut raw).unwrap();
     let before = proto::decode(message, &raw).unwrap();
     let mut after = before.clone();
-    defaults.fill(&mut after, &gates);
+    defaults.fill(&mut after, &gates).unwrap();
     let missing = defaults.are_missing(MessageRef::new(message, &raw), &gates);
     assert_eq!(missing, after != before, "{api_version} {kind} {name}: {:#}", Value::Object(before));
     missing
