@@ -88,13 +88,17 @@ pub struct Ranges(BTreeMap<Box<str>, Vec<KnownRange>>);
 impl View for Ranges {
     fn apply(&mut self, change: &Change) {
         match change.object() {
-            Some(object) => _ = self.0.insert(change.name().into(), ranges_of(object)),
+            Some(object) => self.insert(object),
             None => _ = self.0.remove(change.name()),
         }
     }
 }
 
 impl Ranges {
+    fn insert(&mut self, object: &Object) {
+        self.0.insert(meta::text(object, "name").into(), ranges_of(object));
+    }
+
     /// All of them. One that several objects have counts once, and is ready if it is in one of them.
     fn known(&self) -> Vec<KnownRange> {
         let mut all: Vec<KnownRange> = Vec::new();
@@ -124,6 +128,7 @@ fn ranges_of(object: &Object) -> Vec<KnownRange> {
 /// The addresses of a cluster's services.
 pub(super) struct Addresses {
     addresses: Client,
+    cidrs: Client,
     ranges: Follower<Ranges>,
     entropy: Arc<dyn Entropy>,
     figures: Arc<Figures>,
@@ -140,9 +145,9 @@ impl Addresses {
         figures: Arc<Figures>,
     ) -> std::result::Result<(Self, Following<Ranges>), String> {
         let client = |plural| Client::find(registry, "networking.k8s.io", plural);
-        let row = client("servicecidrs")?.row();
-        let (ranges, following) = Follower::new(registry, "ranges of services", vec![row.into()]);
-        Ok((Addresses { addresses: client("ipaddresses")?, ranges, entropy, figures }, following))
+        let (addresses, cidrs) = (client("ipaddresses")?, client("servicecidrs")?);
+        let (ranges, following) = Follower::new(registry, "ranges of services", vec![cidrs.row().into()]);
+        Ok((Addresses { addresses, cidrs, ranges, entropy, figures }, following))
     }
 
     /// Every IPAddress object, as it is.
@@ -155,10 +160,17 @@ impl Addresses {
         self.addresses.get("", name, Read::Cached).await
     }
 
-    /// The ranges that are known; none while that takes too long.
-    pub(super) async fn ranges(&self) -> Vec<KnownRange> {
+    /// The ranges that this server has heard of; none while that takes too long.
+    async fn followed_ranges(&self) -> Vec<KnownRange> {
         _ = timeout(KNOWN_MAX, self.ranges.ready()).await;
         self.ranges.read(Ranges::known)
+    }
+
+    /// The ranges that there are.
+    pub(super) async fn ranges(&self) -> Result<Vec<KnownRange>> {
+        let mut ranges = Ranges::default();
+        self.cidrs.list("", Read::Latest).await?.iter().for_each(|object| ranges.insert(object));
+        Ok(ranges.known())
     }
 
     /// Waits until something is true of the ranges.
@@ -169,6 +181,8 @@ impl Addresses {
 
     /// Takes an address for a service: `wanted`, or any of the family. A dry run takes none; it checks less
     /// than a real one, and answers with the address of a network where any would do, as upstream does.
+    ///
+    /// Nothing is refused for want of a range that the store has, be it made a moment ago or by another server.
     pub(super) async fn take(
         &self,
         service: &Object,
@@ -176,10 +190,33 @@ impl Addresses {
         wanted: Option<IpAddr>,
         dry_run: bool,
     ) -> std::result::Result<IpAddr, Missing> {
-        let mut known = self.ranges().await;
+        let mut known = self.followed_ranges().await;
         known.retain(|known| known.range.family == family);
+        let missing = match self.take_of(service, &known, wanted, dry_run).await {
+            Err(missing @ (Missing::NoRange | Missing::NotReady | Missing::Full)) => missing,
+            outcome => return outcome,
+        };
+        let mut others = self.ranges().await?;
+        let seen = |other: &KnownRange| {
+            known.iter().any(|known| known.ready && known.range.text == other.range.text)
+        };
+        others.retain(|other| other.range.family == family && other.ready && !seen(other));
+        match others.is_empty() {
+            true => Err(missing),
+            false => self.take_of(service, &others, wanted, dry_run).await,
+        }
+    }
+
+    /// Takes an address of one of these ranges.
+    async fn take_of(
+        &self,
+        service: &Object,
+        known: &[KnownRange],
+        wanted: Option<IpAddr>,
+        dry_run: bool,
+    ) -> std::result::Result<IpAddr, Missing> {
         match wanted {
-            _ if dry_run => would_take(&known, wanted),
+            _ if dry_run => would_take(known, wanted),
             Some(address) => {
                 let range = known.iter().find(|known| known.ready && known.range.offers(address));
                 let Some(KnownRange { range, .. }) = range else { return Err(Missing::NoRange) };
@@ -188,7 +225,7 @@ impl Addresses {
                 self.figures.address(range, Scope::Static, created.is_ok(), began.elapsed());
                 created.map(|()| address)
             }
-            None => self.take_any(service, &known).await,
+            None => self.take_any(service, known).await,
         }
     }
 

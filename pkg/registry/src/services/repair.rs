@@ -80,7 +80,7 @@ impl Services {
         // As with ports: what is taken first is looked at first.
         let addresses = self.pools.addresses.all().await.map_err(|status| status.message)?;
         let services = self.all_services().await?;
-        let ranges = self.pools.addresses.ranges().await;
+        let ranges = self.pools.addresses.ranges().await.map_err(|status| status.message)?;
         let by_name: HashMap<&str, &Object> =
             addresses.iter().map(|address| (meta::text(address, "name"), address)).collect();
         let holders: HashSet<Holding> = services.iter().flat_map(holdings).collect();
@@ -104,7 +104,7 @@ impl Services {
     /// # Errors
     /// The text of why the store could not be asked.
     pub async fn lacks_ranges(&self) -> Result<bool, String> {
-        let ranges = self.pools.addresses.ranges().await;
+        let ranges = self.pools.addresses.ranges().await.map_err(|status| status.message)?;
         Ok(ranges.is_empty()
             && self.all_services().await?.iter().any(|service| !holdings(service).is_empty()))
     }

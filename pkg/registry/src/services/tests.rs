@@ -25,6 +25,7 @@ use apimachinery::user_info::UserInfo;
 use cacher::Delegator;
 use jsontree::{Value, json};
 use storage::memory::Memory;
+use tokio::task::AbortHandle;
 
 use super::range::AddressRange;
 use super::*;
@@ -68,6 +69,8 @@ pub(super) struct Server {
     pub(super) services: Arc<Services>,
     pub(super) store: Arc<dyn Storage>,
     registry: Registry,
+    /// What tells the server of new ranges.
+    following: AbortHandle,
     user: UserInfo,
 }
 
@@ -101,12 +104,12 @@ impl Server {
             entropy: numbers,
         };
         let (services, following) = Services::new(registry.clone(), options).unwrap();
-        tokio::spawn(following.run());
+        let following = tokio::spawn(following.run()).abort_handle();
         let services = Arc::new(services);
         let pools: Arc<dyn Allocator> = services.clone();
         let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
         let user = UserInfo { name: "tester".to_owned(), ..UserInfo::default() };
-        Server { clock, services, store: store.clone(), registry, user }
+        Server { clock, services, store: store.clone(), registry, following, user }
     }
 
     /// The only server of a cluster with these ranges, the first of which is of its primary family.
@@ -128,7 +131,9 @@ impl Server {
     async fn add_ranges(&self, name: &str, ranges: &[&str]) {
         let object = json!({"metadata": {"name": name}, "spec": {"cidrs": ranges}});
         self.create("networking.k8s.io", "servicecidrs", "", object, false).await.unwrap();
-        self.sees_ranges(name, true).await;
+        if !self.following.is_finished() {
+            self.sees_ranges(name, true).await;
+        }
     }
 
     /// Waits until the server knows that there are the ranges of this name, or that there are not.

@@ -65,6 +65,26 @@ async fn a_range_gives_addresses_while_it_is_ready_and_stays() {
 }
 
 #[tokio::test]
+async fn a_range_that_the_server_has_not_heard_of_gives_addresses() {
+    let server = Server::with_ranges(&["10.0.0.0/30"]).await;
+    server.following.abort();
+    while !server.following.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    server.add_ranges("more", &["10.9.0.0/30"]).await;
+    let wanted = json!({"clusterIP": "10.9.0.1", "ports": one_port()});
+    assert_eq!(server.post("wanted", wanted.clone()).await["clusterIP"], "10.9.0.1");
+    let taken = "Service \"a\" is invalid: spec.clusterIPs: Invalid value: [\"10.9.0.1\"]: failed to allocate IP \
+                 10.9.0.1: provided IP is already allocated";
+    assert_eq!(failure(server.try_post("a", wanted, false).await), (422, taken.to_owned()));
+    for name in ["x", "y", "z"] {
+        server.post(name, json!({"ports": one_port()})).await;
+    }
+    server.services.repair_addresses().await.unwrap();
+    server.assert_settled("addresses of a range that is new").await;
+}
+
+#[tokio::test]
 async fn whoever_fails_to_write_a_service_has_taken_nothing() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
     server.post("a", json!({"type": "NodePort", "ports": one_port()})).await;
