@@ -1,4 +1,4 @@
-//! kube-rs against a real server, on each of the stores: typed calls, watchers, reflectors.
+//! kube-rs against a real server, on a fork and on etcd: typed calls, watchers, reflectors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::timeout;
 
-e2e::on_both_stores!(
+e2e::on_forks_and_etcd!(
     objects_are_read_as_they_were_written,
     a_stale_replace_is_a_conflict,
     a_watcher_that_lists_first_follows_every_change,
