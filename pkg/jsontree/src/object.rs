@@ -104,7 +104,10 @@ impl Object {
         match &mut self.members {
             Members::Few(few) if few.len() < FEW && at <= few.len() => {
                 debug_assert_eq!(position(few, &name), Err(at), "the place of {name}");
-                few.insert(at, (name, value));
+                match at == few.len() {
+                    true => few.push((name, value)),
+                    false => few.insert(at, (name, value)),
+                }
             }
             _ => drop(self.insert(name, value)),
         }

@@ -193,7 +193,7 @@ fn field(f: &Field, owner: &Type, types: &Types) -> String {
     let list = a.list("list");
     let (list_type, list_keys) = list.split_first().map_or(("", &[][..]), |(t, keys)| (*t, keys));
     format!(
-        "Field {{ name: {name:?}, key: {key:?}, number: {number}, tag: {tag}, ty: {ty}, cardinality: Cardinality::{cardinality}, \
+        "Field {{ name: {name:?}, key: {key:?}, member: Key::const_new({name:?}), number: {number}, tag: {tag}, ty: {ty}, cardinality: Cardinality::{cardinality}, \
          pointer: {pointer}, omit_empty: {oe}, omit_zero: {oz}, info: &FieldInfo {{ go_type: {go:?}, required: {req}, default: {default:?}, \
          enum_values: &{enums:?}, item_enum_values: &{item_enums:?}, item_default: {item_default:?}, minimum: {min:?}, maximum: {max:?}, \
          validations: {cel:?}, patch_strategy: {patch:?}, patch_merge_key: {key_field:?}, list_type: {list_type:?}, \

@@ -1,5 +1,7 @@
 //! The compiled tables of the built-in types, and how to find one.
 
+use jsontree::Key;
+
 use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Names, Shape, Type};
 
 /// One static per type, named after its definition (`IO_K8S_API_CORE_V1_POD`).

@@ -3,6 +3,8 @@
 //! Everything that a definition says about those members (pruning, defaults, validation, merging) is applied on the
 //! write path; codecs need to know no more than this.
 
+use jsontree::Key;
+
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA;
 use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Names, Shape, Type};
 
@@ -25,6 +27,7 @@ pub static CUSTOM_RESOURCE: Message = Message {
 static FIELDS: [Field; 1] = [Field {
     name: "metadata",
     key: "\"metadata\":",
+    member: Key::const_new("metadata"),
     number: 0,
     tag: 0,
     ty: Type::Message(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA),

@@ -50,7 +50,7 @@ pub(super) fn fold_names(message: &Message, value: &mut Value) {
                 _ => {}
             }
         }
-        object.insert(jsontree::Key::const_new(known.name), value);
+        object.insert(known.field.member.clone(), value);
     }
 }
 

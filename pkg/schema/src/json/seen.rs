@@ -22,8 +22,8 @@ pub(super) const MEMBERS_MAX: usize = 254;
 impl Seen {
     /// Puts a member into the object. Where nothing but members of the table stands in it, its place is known.
     #[inline]
-    pub(super) fn put(&mut self, object: &mut Object, index: usize, name: &'static str, value: Value) {
-        let name = Key::const_new(name);
+    pub(super) fn put(&mut self, object: &mut Object, index: usize, name: &'static Key, value: Value) {
+        let name = name.clone();
         if object.len() == self.held.below(MEMBERS_MAX) {
             object.insert_at(self.held.below(index), name, value);
         } else {
@@ -71,19 +71,20 @@ mod tests {
 
     #[test]
     fn members_stand_in_order_whatever_the_order_of_the_text_and_whatever_is_repeated() {
-        let names = ["a", "b", "c", "d"];
+        static NAMES: [Key; 4] =
+            [Key::const_new("a"), Key::const_new("b"), Key::const_new("c"), Key::const_new("d")];
         let mut seen = Seen::default();
         let mut object = Object::new();
         for at in [2, 0, 3] {
             assert!(!seen.met.set(at));
-            seen.put(&mut object, at, names[at], at.into());
+            seen.put(&mut object, at, &NAMES[at], at.into());
         }
         assert!(seen.met.set(0));
         object.remove("a");
         seen.held.clear(0);
-        seen.put(&mut object, 1, names[1], 1.into());
-        seen.put(&mut object, 0, names[0], 0.into());
-        assert!(object.iter().map(|(name, _)| name.as_str()).eq(names));
+        seen.put(&mut object, 1, &NAMES[1], 1.into());
+        seen.put(&mut object, 0, &NAMES[0], 0.into());
+        assert!(object.keys().eq(&NAMES));
     }
 
     #[test]

@@ -154,11 +154,19 @@ impl<'a> Decoder<'a> {
             }
             let prior = if again || seen.inherited { object.remove(member.name) } else { None };
             seen.held.clear(at);
+            if let (Cardinality::One, Type::String) = (member.field.cardinality, member.field.ty)
+                && self.scan.value_start()? == b'"'
+            {
+                // Most members are texts, and nothing about one names the path.
+                let text = self.scan.string()?.text().into_owned();
+                seen.put(object, at, &member.field.member, Value::String(text));
+                return Ok(());
+            }
             self.path.push(Step::Field(message, member.name));
             let value = self.field(member.field, prior)?;
             self.path.pop();
             if let Some(value) = value {
-                seen.put(object, at, member.name, value);
+                seen.put(object, at, &member.field.member, value);
             }
             return Ok(());
         }

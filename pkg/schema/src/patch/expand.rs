@@ -37,7 +37,7 @@ pub(crate) fn structure(
         while present.next_if(before).is_some() {}
         let value = present.next_if(|(name, _)| name.as_str() == member.name).map(|(_, value)| value);
         if !left_out(member.field, value) {
-            members.push((jsontree::Key::const_new(member.name), field_value(member.field, value, depth)?));
+            members.push((member.field.member.clone(), field_value(member.field, value, depth)?));
         }
     }
     if message.type_meta {

@@ -70,7 +70,7 @@ impl Converter {
                     }
                     self.path.push_str(field.name);
                     if let Some(value) = self.field(field, value)? {
-                        object.insert(jsontree::Key::const_new(field.name), value);
+                        object.insert(field.member.clone(), value);
                     }
                     self.path.truncate(outer);
                 }

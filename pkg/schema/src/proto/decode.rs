@@ -60,7 +60,7 @@ fn fields(
             (Cardinality::Map, _) => map(field, slot, raw, slots)?,
         };
         if field.pointer || !is_zero(field, &value) {
-            object.insert(jsontree::Key::const_new(field.name), value);
+            object.insert(field.member.clone(), value);
         }
     }
     slots.leave(frame);
