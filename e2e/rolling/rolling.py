@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rolls this server into a control plane of upstream's, and out again, on one etcd.
 
-    rolling.py --upstream BINARY [--ours BINARY] [--seconds 60]
+    rolling.py --upstream BINARY [--ours BINARY] [--seconds 60] [--mixed-seconds 1800]
 
 Two upstream replicas and one of ours serve the same work; then ours alone; then upstream alone. While nobody
 works, every write to etcd must be one that keeps a server in the cluster. Asked in turn at one revision, all
@@ -281,7 +281,7 @@ class Rolling:
                     running.remove(replica)
                 self.say(f"{phase}: {', '.join(r.name for r in wanted)}")
                 self.allocations(wanted, kept)
-                count = self.work(wanted, phase, seconds)
+                count = self.work(wanted, phase, self.args.mixed_seconds if phase == "mixed" else seconds)
                 self.say(f"{phase}: {count} objects")
                 kept = self.allocations(wanted, kept)
                 self.quiet(wanted, min(60, max(20, seconds // 2)))
@@ -305,8 +305,11 @@ def main():
     parser.add_argument("--upstream", required=True, help="upstream's kube-apiserver")
     parser.add_argument("--ours", default=os.path.join(ROOT, "target", "release", "kube-apiserver"))
     parser.add_argument("--seconds", type=int, default=60, help="of work in each phase")
+    parser.add_argument("--mixed-seconds", type=int, help="of work in the first phase, if it is not as long as the others")
     parser.add_argument("--seed", type=int, default=1)
-    sys.exit(Rolling(parser.parse_args()).run())
+    args = parser.parse_args()
+    args.mixed_seconds = args.mixed_seconds or args.seconds
+    sys.exit(Rolling(args).run())
 
 
 if __name__ == "__main__":
