@@ -21,7 +21,7 @@ pub(crate) struct Options {
 }
 
 /// Takes this subcommand's own flags out of a command line, which has its word behind it. What is left are those of
-/// a server, with defaults that suit tests.
+/// a server, with defaults that suit tests: beside what forks need, they are envtest's.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -29,9 +29,17 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Stri
     let mut options =
         Options { listen: Listen::Unix("mainstay.sock".into()), forks_max: FORKS_MAX, port_is_given: false };
     // Forks listen on ports of their own; nobody makes the accounts that pods would need.
-    let defaults =
-        ["--embedded-in-memory", "--bind-address=127.0.0.1", "--disable-admission-plugins=ServiceAccount"];
+    let defaults = [
+        "--embedded-in-memory",
+        "--bind-address=127.0.0.1",
+        "--disable-admission-plugins=ServiceAccount",
+        "--allow-privileged",
+    ];
     let mut rest: Vec<String> = defaults.map(str::to_owned).to_vec();
+    // Modes add up, and a file of authorizers goes with none.
+    if !words.iter().any(|word| word.starts_with("--authorization-")) {
+        rest.push("--authorization-mode=RBAC".to_owned());
+    }
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let (name, value) = match word.split_once('=') {
@@ -91,7 +99,18 @@ mod tests {
     fn its_own_flags_are_taken_out_and_the_others_are_the_servers() {
         let (options, rest) = read("--listen unix:/a --v=2 --forks-max=7 --embedded-from seed").ok().unwrap();
         assert_eq!((options.listen, options.forks_max), (Listen::Unix("/a".into()), 7));
-        assert_eq!(rest[3..], ["--v=2", "--embedded-from", "seed"]);
+        assert_eq!(rest[5..], ["--v=2", "--embedded-from", "seed"]);
+    }
+
+    #[test]
+    fn roles_decide_unless_it_is_told_who_does() {
+        let modes = |line: &str| {
+            let (_, rest) = read(line).ok().unwrap();
+            rest.into_iter().filter(|word| word.starts_with("--authorization-")).collect::<Vec<_>>()
+        };
+        assert_eq!(modes("--v=2"), ["--authorization-mode=RBAC"]);
+        assert_eq!(modes("--authorization-mode=Node,RBAC"), ["--authorization-mode=Node,RBAC"]);
+        assert_eq!(modes("--authorization-config=file"), ["--authorization-config=file"]);
     }
 
     #[test]
