@@ -26,5 +26,5 @@ pub const ANSWER_BASE: u64 = 1 << 20;
 pub const PROCESS_BYTES_MAX: u64 = 2 << 30;
 
 pub use cases::{Attack, Case, Form};
-pub use run::{Finding, Limits, Report, run, start_bounded};
+pub use run::{Finding, Limits, Report, make_bases, run, start_bounded};
 pub use storm::storm;

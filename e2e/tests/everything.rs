@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use e2e::hostile::{start_bounded, storm};
+use e2e::hostile::{make_bases, start_bounded, storm};
 use e2e::tools;
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -103,13 +103,14 @@ async fn a_server_outlives_everything_at_once_and_keeps_what_it_acknowledged() {
     let token = kubectl.ok("create token load").trim().to_owned();
     let (port, pid) = (server.port(), server.pid());
 
+    let bases = make_bases(&client).await;
     let until = Instant::now() + Duration::from_secs(seconds);
     let broken = spawn_blocking(move || break_clients(port, pid, &token, until));
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
         writers.spawn(write(client.clone(), writer, until));
     }
-    let sent = storm(&client, bytes, SENDERS, SEED, until).await;
+    let sent = storm(&client, &bases, bytes, SENDERS, SEED, until).await;
     let written = writers.join_all().await;
     let text = broken.await.expect("the broken clients come to their end");
 

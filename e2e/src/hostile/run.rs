@@ -158,7 +158,7 @@ pub fn start_bounded() -> Server {
 }
 
 /// Makes the objects that patches are for, of all kinds that need no more than a name; says where they are.
-pub(super) async fn make_bases(client: &Client) -> BTreeSet<String> {
+pub async fn make_bases(client: &Client) -> BTreeSet<String> {
     let mut bases = BTreeSet::new();
     let mut rows = places();
     rows.dedup_by_key(|(row, _)| std::ptr::from_ref(*row));

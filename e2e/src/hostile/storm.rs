@@ -1,13 +1,18 @@
 //! Hostile bodies from several clients at once, whatever they cost.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use kube::Client;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use super::cases::known;
-use super::run::{BASE, collection, make_bases, sample, send};
+use super::run::{BASE, collection, sample, send};
+
+/// How much longer than the whole run a sender waits for its first answer: a run without any says nothing.
+const FIRST_MAX: Duration = Duration::from_secs(60);
 
 /// What became of the bodies.
 #[derive(Debug, Default, Clone, Copy)]
@@ -28,12 +33,18 @@ impl fmt::Display for Sent {
 }
 
 /// Sends bodies of about so many bytes until it is time to stop, from so many `senders` at once, each in an order of its
-/// own that the seed decides.
+/// own that the seed decides. `bases` are what [`make_bases`](super::make_bases) made.
 ///
 /// # Panics
 /// When a sender does.
-pub async fn storm(client: &Client, bytes: usize, senders: u64, seed: u64, until: Instant) -> Sent {
-    let bases = make_bases(client).await;
+pub async fn storm(
+    client: &Client,
+    bases: &BTreeSet<String>,
+    bytes: usize,
+    senders: u64,
+    seed: u64,
+    until: Instant,
+) -> Sent {
     let mut tasks = JoinSet::new();
     for sender in 0..senders {
         let (client, bases) = (client.clone(), bases.clone());
@@ -44,7 +55,8 @@ pub async fn storm(client: &Client, bytes: usize, senders: u64, seed: u64, until
                     continue;
                 }
                 let body = case.body(if case.form.patches() { BASE } else { "hostile" }, bytes);
-                match timeout_at(until, send(&client, &case, body)).await {
+                let limit = if sent.answered == 0 { until + FIRST_MAX } else { until };
+                match timeout_at(limit, send(&client, &case, body)).await {
                     Err(_) => break,
                     Ok(Ok((_, _, panicked))) => {
                         sent.answered += 1;
