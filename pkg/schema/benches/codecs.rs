@@ -116,3 +116,11 @@ fn node_name(bencher: Bencher, name: &str) {
     let raw = raw(name);
     bencher.bench_local(|| field_at(black_box(&raw), &POD, &["spec", "nodeName"]));
 }
+
+#[divan::bench(args = PODS)]
+fn decode_untyped(bencher: Bencher, name: &str) {
+    let text = text(name);
+    bencher
+        .counter(BytesCount::of_slice(&text))
+        .bench_local(|| json::decode_untyped(black_box(&text)).unwrap());
+}

@@ -264,7 +264,7 @@ impl<'a> Decoder<'a> {
             let start = self.scan.value_start()?;
             let value = self.one(field, Place::Item, start, None)?;
             if let Some(Step::Key(key)) = self.path.pop() {
-                entries.insert(key.into_owned(), value.unwrap_or_else(|| zero(field.ty)));
+                entries.insert(key, value.unwrap_or_else(|| zero(field.ty)));
             }
         }
         if let Some(Value::Object(mut merged)) = prior {

@@ -76,7 +76,7 @@ impl<'a> Decoder<'a> {
         self.path.push(Step::Key(name));
         let value = self.any()?;
         if let Some(Step::Key(name)) = self.path.pop() {
-            object.insert(name.into_owned(), value);
+            object.insert(name, value);
         }
         Ok(())
     }
