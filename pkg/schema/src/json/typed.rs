@@ -157,7 +157,7 @@ impl<'a> Decoder<'a> {
             if let (Cardinality::One, Type::String) = (member.field.cardinality, member.field.ty)
                 && self.scan.value_start()? == b'"'
             {
-                // Most members are texts, and nothing about one names the path.
+                // Most members are texts, and no error of a text names the path.
                 let text = self.scan.string()?.text().into_owned();
                 seen.put(object, at, &member.field.member, Value::String(text));
                 return Ok(());
