@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build dist test fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
+.PHONY: run build dist test tests fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -21,6 +21,10 @@ dist: deps
 # Everything that needs no more than this machine, real etcd and kubectl included.
 test: deps tools
 	$(CARGO) test --workspace
+
+# Compiles them, and runs none.
+tests: deps
+	$(CARGO) test --workspace --no-run
 
 # Every fuzz target for FUZZ_SECONDS, guided by coverage; `make test` has short forms of them with fixed seeds. Needs
 # cargo-fuzz and a C++ compiler besides. One alone: tools/fuzz.sh SECONDS CRATE TARGET.
