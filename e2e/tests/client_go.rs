@@ -1,4 +1,4 @@
-//! client-go against a real server, on each of the stores: the Go module in `e2e/client-go` is built
+//! client-go against a real server, on a fork and on etcd: the Go module in `e2e/client-go` is built
 //! once, then its tests run with the server's kubeconfig.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ use e2e::{Server, process, tools};
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
 const RUN_LIMIT: Duration = Duration::from_secs(180);
 
-e2e::on_both_stores!(client_go_finds_what_it_expects);
+e2e::on_forks_and_etcd!(client_go_finds_what_it_expects);
 
 fn client_go_finds_what_it_expects(server: &Server) {
     let mut command = Command::new(tests());
