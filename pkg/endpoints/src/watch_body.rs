@@ -154,6 +154,7 @@ impl Piece {
 
     /// Where frames are appended that are not shared.
     fn buffer(&mut self) -> &mut Vec<u8> {
+        self.join();
         &mut self.joined
     }
 
@@ -166,18 +167,20 @@ impl Piece {
         self.joined.extend_from_slice(&frame);
     }
 
+    /// Copies the only frame to where others can follow it. Nothing has been joined then.
     fn join(&mut self) {
         if !self.only.is_empty() {
-            self.joined.splice(..0, std::mem::take(&mut self.only));
+            // Others are about as long, and there is one at least.
+            self.joined.reserve(self.only.len() * 2);
+            self.joined.extend_from_slice(&std::mem::take(&mut self.only));
         }
     }
 
-    fn finish(mut self) -> Option<Bytes> {
-        if !self.joined.is_empty() {
-            self.join();
-            return Some(self.joined.into());
+    fn finish(self) -> Option<Bytes> {
+        match self.joined.is_empty() {
+            true => (!self.only.is_empty()).then_some(self.only),
+            false => Some(self.joined.into()),
         }
-        (!self.only.is_empty()).then_some(self.only)
     }
 }
 
