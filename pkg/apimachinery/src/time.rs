@@ -13,7 +13,8 @@ pub use duration::{DurationError, format_duration, parse_duration};
 pub use parse::{ParseError, parse_micro_time, parse_time};
 
 use civil::Civil;
-use std::fmt::{self, Display};
+use jsontree::{Text, Value};
+use std::fmt::{self, Display, Write as _};
 use std::io::Write;
 
 /// A point in time: seconds since 1970 and nanoseconds within the second.
@@ -50,12 +51,12 @@ impl UnixTime {
     }
 
     /// `2006-01-02T15:04:05Z`; the fraction is cut off.
-    pub const fn rfc3339(self) -> impl Display {
+    pub const fn rfc3339(self) -> Rfc3339 {
         Rfc3339 { time: self, micros: false }
     }
 
     /// `2006-01-02T15:04:05.000000Z`; what is below a microsecond is cut off.
-    pub const fn rfc3339_micro(self) -> impl Display {
+    pub const fn rfc3339_micro(self) -> Rfc3339 {
         Rfc3339 { time: self, micros: true }
     }
 
@@ -88,7 +89,8 @@ impl UnixTime {
 /// How many bytes of a time are before its fraction.
 const WHOLE_BYTES: usize = "2006-01-02T15:04:05".len();
 
-struct Rfc3339 {
+/// A time as the API writes it: what [`UnixTime::rfc3339`] and [`UnixTime::rfc3339_micro`] show.
+pub struct Rfc3339 {
     time: UnixTime,
     micros: bool,
 }
@@ -111,6 +113,25 @@ impl Display for Rfc3339 {
             true => write!(f, ".{:06}Z", nanos / 1000),
             false => f.write_str("Z"),
         }
+    }
+}
+
+/// Whether a text that [`parse_time`] takes is the one that [`Rfc3339`] shows for it.
+pub fn is_shown(text: &str) -> bool {
+    let at = |places: &[usize], mark: u8| places.iter().all(|&at| text.as_bytes().get(at) == Some(&mark));
+    text.len() == WHOLE_BYTES + 1
+        && at(&[4, 7], b'-')
+        && at(&[10], b'T')
+        && at(&[13, 16], b':')
+        && at(&[WHOLE_BYTES], b'Z')
+}
+
+impl From<Rfc3339> for Value {
+    fn from(time: Rfc3339) -> Self {
+        let mut out = Text::default();
+        // Writing to a text does not fail.
+        let _ = write!(out, "{time}");
+        Value::String(out)
     }
 }
 

@@ -118,7 +118,7 @@ fn authenticated_for_all(policy: Policy) -> Policy {
 fn text(members: &Object, name: &str) -> Result<String, String> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
+        Some(Value::String(text)) => Ok(text.to_string()),
         Some(_) => Err(format!("{name} must be a string")),
     }
 }

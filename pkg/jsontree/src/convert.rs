@@ -86,37 +86,37 @@ impl From<Number> for Value {
 
 impl From<String> for Value {
     fn from(text: String) -> Self {
-        Value::String(text)
+        Value::String(text.into())
     }
 }
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
-        Value::String(text.to_owned())
+        Value::String(text.into())
     }
 }
 
 impl From<&String> for Value {
     fn from(text: &String) -> Self {
-        Value::String(text.clone())
+        text.as_str().into()
     }
 }
 
 impl From<Cow<'_, str>> for Value {
     fn from(text: Cow<'_, str>) -> Self {
-        Value::String(text.into_owned())
+        Value::String(text.into())
     }
 }
 
 impl From<Key> for Value {
     fn from(text: Key) -> Self {
-        Value::String(text.into_string())
+        Value::String(text)
     }
 }
 
 impl From<&Key> for Value {
     fn from(text: &Key) -> Self {
-        text.as_str().into()
+        Value::String(text.clone())
     }
 }
 
@@ -168,7 +168,7 @@ impl From<serde_json::Value> for Value {
             serde_json::Value::Null => Value::Null,
             serde_json::Value::Bool(is) => Value::Bool(is),
             serde_json::Value::Number(number) => Value::Number(number),
-            serde_json::Value::String(text) => Value::String(text),
+            serde_json::Value::String(text) => Value::from(text),
             serde_json::Value::Array(items) => items.into_iter().collect(),
             serde_json::Value::Object(members) => members.into_iter().collect(),
         }
@@ -181,7 +181,7 @@ impl From<Value> for serde_json::Value {
             Value::Null => serde_json::Value::Null,
             Value::Bool(is) => serde_json::Value::Bool(is),
             Value::Number(number) => serde_json::Value::Number(number),
-            Value::String(text) => serde_json::Value::String(text),
+            Value::String(text) => serde_json::Value::String(text.into_string()),
             Value::Array(items) => items.into_iter().map(serde_json::Value::from).collect(),
             Value::Object(members) => members
                 .into_iter()

@@ -92,24 +92,27 @@ impl Object {
     /// Puts a member in; the value that it had before, if it was there.
     #[inline]
     pub fn insert(&mut self, name: impl Into<Key>, value: Value) -> Option<Value> {
-        let mut value = Some(value);
-        let slot = self.slot(name.into(), || value.take().unwrap_or_default());
-        value.map(|value| std::mem::replace(slot, value))
+        let (slot, there) = self.slot(name.into());
+        let before = std::mem::replace(slot, value);
+        there.then_some(before)
     }
 
-    /// Puts a member in that is not there yet, before which so many others stand: for who knows that without looking
-    /// at their names. A wrong place breaks the order; debug builds check it.
-    #[inline]
-    pub fn insert_at(&mut self, at: usize, name: Key, value: Value) {
+    /// The place of the value of a member, which is put in as `null`: one that is not there yet, before which so many
+    /// others stand, for who knows that without looking at their names. A wrong place breaks the order; debug builds
+    /// check it.
+    #[inline(always)]
+    pub fn slot_at(&mut self, at: usize, name: &Key) -> &mut Value {
+        if !matches!(&self.members, Members::Few(few) if few.len() < FEW && at <= few.len()) {
+            return self.slot(name.clone()).0;
+        }
         match &mut self.members {
-            Members::Few(few) if few.len() < FEW && at <= few.len() => {
-                debug_assert_eq!(position(few, &name), Err(at), "the place of {name}");
-                match at == few.len() {
-                    true => few.push((name, value)),
-                    false => few.insert(at, (name, value)),
-                }
+            Members::Few(few) => {
+                debug_assert_eq!(position(few, name), Err(at), "the place of {name}");
+                let member = put_at(few, at);
+                member.0 = name.clone();
+                &mut member.1
             }
-            _ => drop(self.insert(name, value)),
+            Members::Many(many) => many.entry(name.clone()).or_default(),
         }
     }
 
@@ -119,23 +122,27 @@ impl Object {
         Entry { object: self, name: name.into() }
     }
 
-    /// The value of a member, made if the member is not there.
+    /// The place of the value of a member, and whether the member was there; it is put in, as `null`, if it was not.
     #[inline]
-    fn slot(&mut self, name: Key, value: impl FnOnce() -> Value) -> &mut Value {
+    pub fn slot(&mut self, name: impl Into<Key> + AsRef<str>) -> (&mut Value, bool) {
         if let Members::Few(few) = &mut self.members
             && few.len() >= FEW
         {
             self.members = Members::Many(Box::new(std::mem::take(few).into_iter().collect()));
         }
         match &mut self.members {
-            Members::Few(few) => {
-                let at = position(few, &name).unwrap_or_else(|at| {
-                    few.insert(at, (name, value()));
-                    at
-                });
-                &mut few[at].1
-            }
-            Members::Many(many) => many.entry(name).or_insert_with(value),
+            Members::Few(few) => match position(few, name.as_ref()) {
+                Ok(at) => (&mut few[at].1, true),
+                Err(at) => {
+                    let member = put_at(few, at);
+                    member.0 = name.into();
+                    (&mut member.1, false)
+                }
+            },
+            Members::Many(many) => match many.entry(name.into()) {
+                btree_map::Entry::Occupied(entry) => (entry.into_mut(), true),
+                btree_map::Entry::Vacant(entry) => (entry.insert(Value::Null), false),
+            },
         }
     }
 
@@ -198,6 +205,16 @@ impl Object {
     }
 }
 
+/// Makes room for a member whose name is then written to where it stays, and not copied there by way of the stack.
+#[inline(always)]
+fn put_at(few: &mut Vec<(Key, Value)>, at: usize) -> &mut (Key, Value) {
+    let empty = (Key::const_new(""), Value::Null);
+    match at == few.len() {
+        true => few.push_mut(empty),
+        false => few.insert_mut(at, empty),
+    }
+}
+
 /// How many members are looked through one after the other: their lengths tell most names apart.
 const LOOKED_THROUGH: usize = 12;
 
@@ -228,12 +245,16 @@ pub struct Entry<'a> {
 impl<'a> Entry<'a> {
     /// The value of the member, put there first if it is not there.
     pub fn or_insert(self, value: Value) -> &'a mut Value {
-        self.object.slot(self.name, || value)
+        self.or_insert_with(|| value)
     }
 
     /// The value of the member, made and put there first if it is not there.
     pub fn or_insert_with(self, value: impl FnOnce() -> Value) -> &'a mut Value {
-        self.object.slot(self.name, value)
+        let (slot, there) = self.object.slot(self.name);
+        if !there {
+            *slot = value();
+        }
+        slot
     }
 }
 
@@ -392,6 +413,6 @@ impl<Q: AsRef<str> + ?Sized> std::ops::Index<&Q> for Object {
 impl<Q: AsRef<str> + ?Sized> std::ops::IndexMut<&Q> for Object {
     /// The value of a member; `null` is put there if it is not.
     fn index_mut(&mut self, name: &Q) -> &mut Value {
-        self.slot(Key::from(name.as_ref()), Value::default)
+        self.slot(name.as_ref()).0
     }
 }

@@ -72,7 +72,7 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 
     fn visit_string<E>(self, text: String) -> Result<Value, E> {
-        Ok(Value::String(text))
+        Ok(Value::from(text))
     }
 
     fn visit_none<E>(self) -> Result<Value, E> {

@@ -1,6 +1,6 @@
 //! Values and the ways to look into them.
 
-use crate::{Key, Number, Object};
+use crate::{Key, Number, Object, Text};
 
 /// Any JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -13,7 +13,7 @@ pub enum Value {
     /// A number.
     Number(Number),
     /// A text.
-    String(String),
+    String(Text),
     /// A list.
     Array(Vec<Value>),
     /// An object.

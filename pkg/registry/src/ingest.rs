@@ -225,7 +225,7 @@ fn scalar_text(value: Option<ScalarRef<'_>>) -> String {
 fn tree_text(object: &Object, path: &[&str]) -> String {
     let Some((first, rest)) = path.split_first() else { return String::new() };
     match rest.iter().try_fold(object.get(*first), |at, name| Some(at?.get(*name))).flatten() {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => text.to_string(),
         Some(Value::Bool(flag)) => flag.to_string(),
         Some(Value::Number(number)) => number.to_string(),
         _ => String::new(),

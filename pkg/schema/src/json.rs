@@ -12,6 +12,8 @@ mod meta;
 mod operations;
 pub(crate) mod scan;
 mod seen;
+mod slot;
+mod stops;
 pub(crate) mod typed;
 pub(crate) mod unquote;
 mod untyped;

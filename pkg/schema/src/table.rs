@@ -208,7 +208,7 @@ impl Message {
     }
 
     /// Finds a JSON member by its exact name, and its index.
-    #[inline]
+    #[inline(always)]
     pub fn find_member(&self, name: &str) -> Option<(usize, &'static Member)> {
         let at = self.names.find(name.as_bytes());
         let member = self.members.get(at)?;

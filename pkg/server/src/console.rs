@@ -93,7 +93,7 @@ impl Console {
 
     /// Everything, as one document.
     fn state(&self) -> Value {
-        let time = Value::String(self.env.clock.now().rfc3339().to_string());
+        let time = Value::from(self.env.clock.now().rfc3339().to_string());
         let mut state = Object::from_iter([("time".to_owned(), time)]);
         state.extend(self.sections.iter().map(|section| (section.name.to_owned(), (section.look)())));
         Value::Object(state)
@@ -215,8 +215,8 @@ fn level(state: &LevelState) -> Value {
 /// A text of somebody else, cut.
 fn text(text: &str) -> Value {
     match text.char_indices().nth(TEXT_CHARS_MAX) {
-        Some((end, _)) => Value::String(format!("{}…", text.get(..end).unwrap_or_default())),
-        None => Value::String(text.to_owned()),
+        Some((end, _)) => Value::from(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Value::from(text),
     }
 }
 

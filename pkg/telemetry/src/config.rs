@@ -117,7 +117,7 @@ fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfigura
     for (name, value) in object {
         match (name.as_str(), value) {
             ("kind" | "apiVersion", _) | ("endpoint" | "samplingRatePerMillion", Value::Null) => {}
-            ("endpoint", Value::String(text)) => config.endpoint = Some(text.clone()),
+            ("endpoint", Value::String(text)) => config.endpoint = Some(text.to_string()),
             ("samplingRatePerMillion", Value::Number(number)) => {
                 let rate = number.as_i64().and_then(|rate| i32::try_from(rate).ok());
                 let given = format!("number {number}");

@@ -129,7 +129,7 @@ impl Said {
 
     fn add(&mut self, field: &Field, value: Value) {
         match (field.name(), value) {
-            ("message", Value::String(text)) => self.message = text,
+            ("message", Value::String(text)) => self.message = text.into_string(),
             ("message", value) => self.message = value.to_string(),
             // Upstream's key for it.
             ("error", value) => self.values.push(("err", value)),
@@ -140,7 +140,7 @@ impl Said {
 
 impl Visit for Said {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.add(field, Value::String(format!("{value:?}")));
+        self.add(field, Value::from(format!("{value:?}")));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {

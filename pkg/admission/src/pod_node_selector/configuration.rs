@@ -26,7 +26,7 @@ impl PodNodeSelectorConfiguration {
             let mine = members.iter().filter(|(name, _)| name.eq_ignore_ascii_case(MEMBER));
             for (namespace, selector) in mine.filter_map(|(_, value)| value.as_object()).flatten() {
                 match selector {
-                    Value::String(selector) => selectors.insert(namespace.to_string(), selector.clone()),
+                    Value::String(selector) => selectors.insert(namespace.to_string(), selector.to_string()),
                     _ => selectors.insert(namespace.to_string(), String::new()),
                 };
             }

@@ -118,7 +118,7 @@ fn canonicalise_raw_value(message: &Message, value: &mut Value) {
     match (message.shape, value) {
         (Shape::Json, Value::String(text)) => {
             if let Some(canonical) = json_text::canonical(text) {
-                *text = canonical;
+                *text = canonical.into();
             }
         }
         (Shape::Struct, Value::Object(object)) => canonicalise_raw_values(message, object),

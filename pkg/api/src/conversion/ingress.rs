@@ -2,7 +2,7 @@
 //! which a backend is a name and a port side by side, and the one of the spec has another name.
 
 use crate::tree::{child, child_mut, children_mut, integer, rename, text};
-use jsontree::{Value, json};
+use jsontree::{Text, Value, json};
 use schema::object::Object;
 
 pub(super) fn to_hub(ingress: &mut Object) {
@@ -33,7 +33,7 @@ fn for_each_path_backend(spec: &mut Object, convert: fn(&mut Object)) {
 fn backend_to_hub(backend: &mut Object) {
     let name = match backend.remove("serviceName") {
         Some(Value::String(name)) => name,
-        _ => String::new(),
+        _ => Text::default(),
     };
     let port = match backend.remove("servicePort") {
         Some(Value::String(name)) => json!({"name": name}),

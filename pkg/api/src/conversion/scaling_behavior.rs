@@ -119,7 +119,7 @@ fn int32(value: &Value) -> Option<Value> {
 fn tolerance(value: &Value) -> Option<Value> {
     let text = match value {
         Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
+        Value::Number(number) => number.to_string().into(),
         _ => return None,
     };
     text.trim().parse::<Quantity>().ok().map(|quantity| Value::from(quantity.to_string()))

@@ -208,7 +208,7 @@ impl<'a> Object<'a> {
                 let Some(Value::Object(map)) = tree.get_mut(name) else { return };
                 for value in map.values_mut() {
                     if let Some(other) = value.as_str().and_then(&other) {
-                        *value = Value::String(other);
+                        *value = Value::from(other);
                     }
                 }
             }

@@ -169,7 +169,7 @@ fn encode_entry(origin: &Origin, set: &VersionedSet) -> Value {
     };
     let operation = if set.applied { Operation::Apply } else { origin.operation };
     let mut entry = Object::new();
-    let mut put = |name: &str, value: String| drop(entry.insert(name, Value::String(value)));
+    let mut put = |name: &str, value: String| drop(entry.insert(name, Value::from(value)));
     put("apiVersion", set.api_version.to_string());
     put("fieldsType", FIELDS_V1.to_owned());
     put("fieldsV1", fields);

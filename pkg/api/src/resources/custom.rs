@@ -365,7 +365,7 @@ fn not_a(path: &[String], value: &Value, wanted: &str) -> String {
     let found = go_type(value);
     let shown = match value {
         Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.to_string(),
         other => other.to_string(),
     };
     format!(".{} accessor error: {shown} is of the type {found}, expected {wanted}", path.join("."))

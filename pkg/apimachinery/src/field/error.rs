@@ -165,7 +165,7 @@ fn two_digit_exponent(text: &str) -> String {
 impl From<&Value> for BadValue {
     fn from(value: &Value) -> Self {
         match value {
-            Value::String(text) => Self::Quoted(text.clone()),
+            Value::String(text) => Self::Quoted(text.to_string()),
             Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().into(),
             other => Self::Plain(html_escaped(&other.to_string())),
         }

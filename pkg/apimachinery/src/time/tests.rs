@@ -6,6 +6,7 @@ use super::*;
 fn check_time(text: &str, expected: Result<&str, &str>) {
     let got = parse_time(text).map(|t| t.rfc3339().to_string()).map_err(|e| e.to_string());
     assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
+    assert_eq!(got.is_ok() && is_shown(text), got.as_deref() == Ok(text) && text.len() == 20, "{text:?}");
 }
 
 fn check_micro(text: &str, expected: Result<&str, &str>) {

@@ -236,13 +236,13 @@ fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, String> {
 /// A claim that is a text or a list of them.
 pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, String> {
     let of_list = |item: &Json| match item {
-        Json::String(text) => Some(text.clone()),
+        Json::String(text) => Some(text.to_string()),
         Json::Null => Some(String::new()),
         _ => None,
     };
     match value {
         Json::Null => Ok(Vec::new()),
-        Json::String(text) => Ok(vec![text.clone()]),
+        Json::String(text) => Ok(vec![text.to_string()]),
         Json::Array(items) => {
             items.iter().map(of_list).collect::<Option<_>>().ok_or_else(|| mistyped(value, "string"))
         }

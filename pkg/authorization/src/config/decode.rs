@@ -118,7 +118,7 @@ impl Place<'_> {
     fn text(&self, name: &str, value: &Value, into: &mut String) -> Result<(), String> {
         match value {
             Value::Null => {}
-            Value::String(text) => into.clone_from(text),
+            Value::String(text) => text.as_str().clone_into(into),
             _ => return Err(self.mistyped(name, value, "string")),
         }
         Ok(())

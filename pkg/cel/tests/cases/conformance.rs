@@ -100,7 +100,7 @@ fn type_text(ty: &Json) -> Option<String> {
         ("map_type", map) => {
             format!("map({}, {})", type_text(map.get("key_type")?)?, type_text(map.get("value_type")?)?)
         }
-        ("well_known", Json::String(name)) if name != "ANY" => name.to_lowercase(),
+        ("well_known", Json::String(name)) if name != "ANY" => name.to_lowercase().into_string(),
         _ => return None,
     })
 }

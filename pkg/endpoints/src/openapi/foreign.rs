@@ -55,7 +55,7 @@ fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             if let Some(Value::String(reference)) = members.get("$ref") {
-                found.push(reference.clone());
+                found.push(reference.to_string());
             }
             members.values().for_each(|value| references(value, found));
         }
@@ -178,7 +178,7 @@ fn rename(value: &mut Value, renamed: &BTreeMap<String, String>) {
             if let Some(Value::String(reference)) = members.get_mut("$ref")
                 && let Some(new) = reference.strip_prefix(DEFINITION).and_then(|name| renamed.get(name))
             {
-                *reference = format!("{DEFINITION}{new}");
+                *reference = format!("{DEFINITION}{new}").into();
             }
             members.values_mut().for_each(|value| rename(value, renamed));
         }

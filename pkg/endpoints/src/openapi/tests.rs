@@ -174,7 +174,7 @@ fn as_published(value: &mut Value) {
             if let Some(Value::String(text)) = members.get_mut("description") {
                 let own =
                     text.split_once("\n\nPossible enum values:\n").map(|(own, _)| own.trim_end_matches('\n'));
-                *text = own.unwrap_or(text).to_owned();
+                *text = own.unwrap_or(text).to_owned().into();
             }
             members.retain(|name, value| !(name == "description" && value == ""));
         }

@@ -8,7 +8,7 @@ use apimachinery::gvk::GroupResource;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use jsontree::Value;
+use jsontree::{Text, Value};
 use schema::builtin::IO_K8S_API_CORE_V1_RANGEALLOCATION as RANGE_ALLOCATION;
 use schema::object::Object;
 use schema::proto::{self, Envelope};
@@ -52,7 +52,7 @@ impl Allocation {
         let mut object = proto::decode(&RANGE_ALLOCATION, envelope.raw).map_err(|e| e.to_string())?;
         let mut text = |name: &str| match object.remove(name) {
             Some(Value::String(text)) => text,
-            _ => String::new(),
+            _ => Text::default(),
         };
         let (range, data) = (text("range"), text("data"));
         let data = BASE64_STANDARD.decode(data).map_err(|e| e.to_string())?;
@@ -60,7 +60,7 @@ impl Allocation {
             Some(Value::Object(metadata)) => metadata,
             _ => Object::new(),
         };
-        Ok(Allocation { range, taken: Bitmap::from_stored(&data), metadata })
+        Ok(Allocation { range: range.into_string(), taken: Bitmap::from_stored(&data), metadata })
     }
 
     /// The bytes to store.

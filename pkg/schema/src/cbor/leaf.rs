@@ -42,9 +42,9 @@ impl Decoder<'_> {
                     })?,
                     false => bytes.into_owned(),
                 };
-                Ok(Some(Value::String(STANDARD.encode(decoded))))
+                Ok(Some(Value::from(STANDARD.encode(decoded))))
             }
-            Major::Array => self.byte_list().map(|bytes| Some(Value::String(STANDARD.encode(bytes)))),
+            Major::Array => self.byte_list().map(|bytes| Some(Value::from(STANDARD.encode(bytes)))),
             _ => self.refuse("[]uint8".into()).map(|()| None),
         }
     }
@@ -91,14 +91,14 @@ pub(super) fn decode(
             schema_or(&mut inner, message, item)
         }
         Shape::RawExtension | Shape::FieldsV1 => match raw(&mut inner, message.shape, item) {
-            Ok(text) => Ok(text.map(Value::String)),
+            Ok(text) => Ok(text.map(Value::from)),
             Err(error) => {
                 decoder.afterwards.get_or_insert(error);
                 Ok(None)
             }
         },
         Shape::Json if item.first() == Some(&NULL) => Ok(None),
-        Shape::Json => inner.any().and_then(|value| to_json(&value)).map(|text| Some(Value::String(text))),
+        Shape::Json => inner.any().and_then(|value| to_json(&value)).map(|text| Some(Value::from(text))),
         _ => by_json(&mut inner, message, field),
     };
     decoder.room = inner.room;
@@ -108,7 +108,7 @@ pub(super) fn decode(
 fn quantity(inner: &mut Decoder<'_>) -> Result<Option<Value>, Error> {
     let Some(text) = inner.optional_text()? else { return Ok(None) };
     match quantity::canonicalize(text.trim()) {
-        Ok(text) => Ok(Some(Value::String(text.into_owned()))),
+        Ok(text) => Ok(Some(Value::from(text))),
         Err(error) => Err(Error::Value(error.to_string())),
     }
 }
@@ -116,7 +116,7 @@ fn quantity(inner: &mut Decoder<'_>) -> Result<Option<Value>, Error> {
 /// Text, or else an integer; null is the empty text.
 fn int_or_string(inner: &mut Decoder<'_>, item: &[u8]) -> Result<Option<Value>, Error> {
     if let Ok(text) = inner.text("string".into()) {
-        return Ok(Some(Value::String(text.unwrap_or_default())));
+        return Ok(Some(Value::from(text.unwrap_or_default())));
     }
     inner.nested(item).integer(i64::from(i32::MIN)..=i64::from(i32::MAX), "int32".into())
 }
@@ -129,8 +129,8 @@ fn time(inner: &mut Decoder<'_>, shape: Shape, pointer: bool) -> Result<Option<V
     let time = parsed.map_err(|error| Error::Value(error.to_string()))?;
     Ok(match shape {
         _ if time.is_go_zero() => zero,
-        Shape::Time => Some(Value::String(time.rfc3339().to_string())),
-        _ => Some(Value::String(time.rfc3339_micro().to_string())),
+        Shape::Time => Some(Value::from(time.rfc3339().to_string())),
+        _ => Some(Value::from(time.rfc3339_micro().to_string())),
     })
 }
 

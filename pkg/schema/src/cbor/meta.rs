@@ -51,7 +51,7 @@ pub fn type_meta(bytes: &[u8]) -> Result<TypeMeta, Error> {
 
 fn text(object: &mut Object, name: &str) -> String {
     match object.remove(name) {
-        Some(Value::String(text)) => text,
+        Some(Value::String(text)) => text.into_string(),
         _ => String::new(),
     }
 }

@@ -177,7 +177,7 @@ impl<'a> Decoder<'a> {
         }
         let value = match field {
             Some(field) => self.field(field),
-            None => self.text("string".into()).map(|text| text.map(Value::String)),
+            None => self.text("string".into()).map(|text| text.map(Value::from)),
         };
         if let Some(value) = value.map_err(|error| error.in_field(message.go_name, name))? {
             object.insert(name, value);
@@ -288,7 +288,7 @@ impl<'a> Decoder<'a> {
         }
         let named = || go_type(field, place);
         match field.ty {
-            Type::String => Ok(self.text(named())?.map(Value::String)),
+            Type::String => Ok(self.text(named())?.map(Value::from)),
             Type::Bytes => self.untagged(Self::bytes),
             Type::Bool => self.untagged(|decoder, _| match decoder.scan.peek()? {
                 byte @ (0xf4 | 0xf5) => decoder.scan.skip().map(|_| Some(Value::Bool(byte == 0xf5))),

@@ -58,7 +58,7 @@ impl Decoder<'_> {
                 },
                 Major::Unsigned | Major::Negative => self.any_integer(major),
                 Major::Bytes | Major::Text => {
-                    self.text("string".into()).map(|text| text.map_or(Value::Null, Value::String))
+                    self.text("string".into()).map(|text| text.map_or(Value::Null, Value::from))
                 }
                 Major::Array => self.any_list(),
                 Major::Map => {
@@ -124,7 +124,7 @@ impl Decoder<'_> {
         let digits = digits.trim_end_matches('0');
         let point = if digits.is_empty() { "" } else { "." };
         let zone = if matches!(zone, "+00:00" | "-00:00") { "Z" } else { zone };
-        Ok(Value::String([seconds, point, digits, zone].concat()))
+        Ok(Value::from([seconds, point, digits, zone].concat()))
     }
 
     /// The content of tag 1: seconds since 1970.
@@ -158,8 +158,8 @@ impl Decoder<'_> {
         let whole = time.rfc3339().to_string();
         let digits = format!("{:09}", time.nanos);
         Ok(Value::String(match digits.trim_end_matches('0') {
-            "" => whole,
-            digits => format!("{}.{digits}Z", whole.trim_end_matches('Z')),
+            "" => whole.into(),
+            digits => format!("{}.{digits}Z", whole.trim_end_matches('Z')).into(),
         }))
     }
 }

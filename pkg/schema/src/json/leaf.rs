@@ -5,43 +5,51 @@ use std::borrow::Cow;
 
 use apimachinery::quantity;
 use apimachinery::strconv::parse_int;
-use apimachinery::time::{format_duration, parse_duration, parse_micro_time, parse_time};
+use apimachinery::time::{format_duration, is_shown, parse_duration, parse_micro_time, parse_time};
 use jsontree::{Number, Value};
 
 use super::base64;
 use super::complaint::{Place, go_type, kind_of};
 use super::errors::Error;
+use super::slot::Slot;
 use super::typed::Decoder;
-use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
-use crate::text::go_string;
+use crate::text::go_text;
 
 impl Decoder<'_> {
     /// Decodes a number into the field's integer or floating-point type.
-    pub(super) fn number(&mut self, field: &'static Field, place: Place) -> Result<Option<Value>, Error> {
+    pub(super) fn number(
+        &mut self,
+        field: &'static Field,
+        place: Place,
+        slot: Slot<'_>,
+    ) -> Result<bool, Error> {
         let text = self.scan.number()?;
         let value = match field.ty {
             Type::Int32 => int32(text),
             Type::Int64 => parse_int(text).ok().map(Value::from),
             _ => float64(text),
         };
-        if value.is_none() {
-            self.mismatch(format!("number {text}"), go_type(field, place));
+        match value {
+            Some(value) => Ok(slot.put(value)),
+            None => {
+                self.mismatch(format!("number {text}"), go_type(field, place));
+                Ok(false)
+            }
         }
-        Ok(value)
     }
 
     /// Decodes bytes: base64, or, since Go's bytes are a list, numbers.
-    pub(super) fn bytes(&mut self, start: u8) -> Result<Option<Value>, Error> {
+    pub(super) fn bytes(&mut self, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
         if start == b'[' {
-            return self.byte_list().map(Some);
+            return self.byte_list().map(|bytes| slot.put(bytes));
         }
         let text = self.scan.string()?.text();
         match base64::canonicalize(&text) {
-            Ok(canonical) => Ok(Some(Value::String(canonical))),
+            Ok(canonical) => Ok(slot.put(Value::from(canonical))),
             Err(at) => {
                 self.save(Error::Value(format!("illegal base64 data at input byte {at}")));
-                Ok(None)
+                Ok(false)
             }
         }
     }
@@ -67,7 +75,7 @@ impl Decoder<'_> {
             };
             bytes.push(byte);
         }
-        Ok(Value::String(base64::encode(&bytes)))
+        Ok(Value::from(base64::encode(&bytes)))
     }
 
     /// Decodes a type that has its own decoder in Go; its errors end decoding.
@@ -76,49 +84,48 @@ impl Decoder<'_> {
         message: &'static Message,
         field: &'static Field,
         start: u8,
-        prior: Option<Value>,
-    ) -> Result<Option<Value>, Error> {
+        slot: Slot<'_>,
+    ) -> Result<bool, Error> {
         match message.shape {
-            Shape::Quantity => self.quantity(),
-            Shape::IntOrString => self.int_or_string(start, prior),
-            Shape::Time | Shape::MicroTime => self.time(message.shape, field.pointer, start),
-            Shape::Duration => self.duration(start),
+            Shape::Quantity => self.quantity(slot),
+            Shape::IntOrString => self.int_or_string(start, slot),
+            Shape::Time | Shape::MicroTime => self.time(message.shape, field.pointer, start, slot),
+            Shape::Duration => self.duration(start, slot),
             Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray => {
-                self.schema_or(message, start)
+                self.schema_or(message, start, slot)
             }
             _ => {
                 let raw = self.scan.skip()?;
-                let null = raw == b"null";
-                Ok(if null { prior } else { Some(Value::String(go_string(raw))) })
+                Ok(if raw == b"null" { slot.leave() } else { slot.put(Value::from(go_text(raw))) })
             }
         }
     }
 
-    fn quantity(&mut self) -> Result<Option<Value>, Error> {
+    fn quantity(&mut self, slot: Slot<'_>) -> Result<bool, Error> {
         // Upstream cuts the quotes off and reads what is between them, escapes and all.
-        let raw = go_string(self.scan.skip()?);
+        let raw = go_text(self.scan.skip()?);
         if raw == "null" {
-            return Ok(None);
+            return Ok(false);
         }
         let bare = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(&raw);
         match quantity::canonicalize(bare.trim()) {
-            Ok(text) => Ok(Some(Value::String(text.into_owned()))),
+            Ok(text) => Ok(slot.put(Value::from(text))),
             Err(error) => Err(Error::Value(error.to_string())),
         }
     }
 
-    fn int_or_string(&mut self, start: u8, prior: Option<Value>) -> Result<Option<Value>, Error> {
+    fn int_or_string(&mut self, start: u8, mut slot: Slot<'_>) -> Result<bool, Error> {
         match start {
-            b'"' => Ok(Some(Value::String(self.scan.string()?.text().into_owned()))),
+            b'"' => Ok(slot.put(Value::String(self.scan.string()?.into_text()))),
             b'n' => {
                 self.scan.word()?;
-                Ok(prior.filter(Value::is_number))
+                Ok(slot.prior().is_some_and(|prior| prior.is_number()))
             }
             b'-' | b'0'..=b'9' => {
                 let text = self.scan.number()?;
                 let number = int32(text);
                 match number {
-                    Some(number) => Ok(Some(number)),
+                    Some(number) => Ok(slot.put(number)),
                     None => Err(self.type_error(format!("number {text}").into(), "int32".into())),
                 }
             }
@@ -135,50 +142,61 @@ impl Decoder<'_> {
         }
     }
 
-    fn time(&mut self, shape: Shape, pointer: bool, start: u8) -> Result<Option<Value>, Error> {
+    fn time(&mut self, shape: Shape, pointer: bool, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
         if start == b'n' {
             self.scan.word()?;
-            return Ok(None);
+            return Ok(false);
         }
         let text = self.must_be_string(start)?;
         let parsed = if shape == Shape::Time { parse_time(&text) } else { parse_micro_time(&text) };
         let time = parsed.map_err(|error| Error::Value(error.to_string()))?;
         if time.is_go_zero() {
-            return Ok(pointer.then_some(Value::Null));
+            return Ok(pointer && slot.put(Value::Null));
         }
-        let text =
-            if shape == Shape::Time { time.rfc3339().to_string() } else { time.rfc3339_micro().to_string() };
-        Ok(Some(Value::String(text)))
+        Ok(slot.put(match shape {
+            // Most are written as they are printed.
+            Shape::Time if is_shown(&text) => text.into(),
+            Shape::Time => time.rfc3339().into(),
+            _ => time.rfc3339_micro().into(),
+        }))
     }
 
-    fn duration(&mut self, start: u8) -> Result<Option<Value>, Error> {
+    fn duration(&mut self, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
         let text = self.must_be_string(start)?;
         let nanos = parse_duration(&text).map_err(|error| Error::Value(error.to_string()))?;
-        Ok(Some(Value::String(format_duration(nanos))))
+        Ok(slot.put(Value::from(format_duration(nanos))))
     }
 
-    fn schema_or(&mut self, message: &'static Message, start: u8) -> Result<Option<Value>, Error> {
+    fn schema_or(&mut self, message: &'static Message, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
+        let slot = slot.into_value();
         match (message.shape, start) {
             (_, b'{') => {
                 let schema = message.fields.iter().find_map(schema_of);
-                let Some(schema) = schema else { return self.scan.skip().map(|_| None) };
-                self.nested(|decoder| decoder.object(schema, Object::new()))
-                    .map(|object| Some(Value::Object(object)))
+                let Some(schema) = schema else { return self.scan.skip().map(|_| false) };
+                let Some(object) = Slot::new(slot).into_object() else { return Ok(false) };
+                self.nested(|decoder| decoder.object(schema, object))?;
             }
             (Shape::SchemaOrBool, b't' | b'f') => {
                 self.scan.word()?;
-                Ok(Some(Value::Bool(start == b't')))
+                *slot = Value::Bool(start == b't');
             }
-            (Shape::SchemaOrBool, _) => Err(Error::Value("boolean or JSON schema expected".to_owned())),
+            (Shape::SchemaOrBool, _) => {
+                return Err(Error::Value("boolean or JSON schema expected".to_owned()));
+            }
             (_, b'[') => match message.fields.iter().find(|field| field.cardinality == Cardinality::List) {
                 Some(items) => {
-                    self.nested(|decoder| decoder.list(items, None)).map(|list| Some(null_if_empty(list)))
+                    self.nested(|decoder| decoder.list(items, Slot::new(slot)))?;
+                    *slot = null_if_empty(slot.take());
                 }
-                None => self.scan.skip().map(|_| None),
+                None => return self.scan.skip().map(|_| false),
             },
             // Upstream takes anything else for an empty value, and writes that as null.
-            _ => self.scan.skip().map(|_| Some(Value::Null)),
+            _ => {
+                self.scan.skip()?;
+                *slot = Value::Null;
+            }
         }
+        Ok(true)
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Upstream decodes a patch for this alone, into a struct of its own; the patch itself is read anew.
 
+use jsontree::Value;
+
 use super::complaint::{Step, kind_of};
 use super::errors::{Error, StrictError, StrictKind, TypeError};
 use super::typed::Decoder;
@@ -78,7 +80,7 @@ impl Decoder<'_> {
             ("value", _) => {
                 let earlier = self.saved.take();
                 self.path.push(Step::Key(member.into()));
-                self.any()?;
+                self.any(&mut Value::Null)?;
                 self.path.pop();
                 let within = self.saved.take().map(|error| match error {
                     Error::Type(error) => wrong(error.value, error.go_type),

@@ -5,6 +5,7 @@
 use smallvec::SmallVec;
 
 use super::errors::{Error, syntax_error};
+use super::stops::Stops;
 use super::unquote::RawString;
 use super::{DEPTH_MAX, TREE_DEPTH_MAX};
 
@@ -15,15 +16,16 @@ pub(crate) struct Scanner<'a> {
     utf8: Option<&'a str>,
     at: usize,
     depth: usize,
+    stops: Stops,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
-        Scanner { text, utf8: std::str::from_utf8(text).ok(), at: 0, depth: 0 }
+        Scanner { text, utf8: std::str::from_utf8(text).ok(), at: 0, depth: 0, stops: Stops::default() }
     }
 
     /// The first byte of the value that comes next, which is not consumed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value_start(&mut self) -> Result<u8, Error> {
         match self.next_token()? {
             c @ (b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => Ok(c),
@@ -39,12 +41,23 @@ impl<'a> Scanner<'a> {
 
     /// Moves to the next member of the open object and returns its name, the colon consumed; `None`
     /// when the object has ended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_member(&mut self, first: bool) -> Result<Option<RawString<'a>>, Error> {
+        if !self.next_name(first)? {
+            return Ok(None);
+        }
+        let name = self.string()?;
+        self.colon()?;
+        Ok(Some(name))
+    }
+
+    /// Moves to the name of the next member of the open object; false when the object has ended.
+    #[inline(always)]
+    pub(crate) fn next_name(&mut self, first: bool) -> Result<bool, Error> {
         let mut c = self.next_token()?;
         if c == b'}' {
             self.close();
-            return Ok(None);
+            return Ok(false);
         }
         if !first {
             if c != b',' {
@@ -53,15 +66,22 @@ impl<'a> Scanner<'a> {
             self.at += 1;
             c = self.next_token()?;
         }
-        if c != b'"' {
-            return Err(syntax_error(c, "looking for beginning of object key string"));
+        match c {
+            b'"' => Ok(true),
+            c => Err(syntax_error(c, "looking for beginning of object key string")),
         }
-        let name = self.string()?;
+    }
+
+    /// Consumes the colon after the name of a member.
+    #[inline(always)]
+    pub(crate) fn colon(&mut self) -> Result<(), Error> {
         match self.next_token()? {
-            b':' => self.at += 1,
-            c => return Err(syntax_error(c, "after object key")),
+            b':' => {
+                self.at += 1;
+                Ok(())
+            }
+            c => Err(syntax_error(c, "after object key")),
         }
-        Ok(Some(name))
     }
 
     /// Moves to the next item of the open array; false when the array has ended.
@@ -82,29 +102,46 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes the string at the cursor.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn string(&mut self) -> Result<RawString<'a>, Error> {
+        match self.plain_string() {
+            Some(text) => Ok(RawString::Plain(text)),
+            None => self.coded_string(),
+        }
+    }
+
+    /// Consumes the string at the cursor if it stands for itself, as nearly all do: in two registers, where
+    /// [`Scanner::string`] answers in memory.
+    #[inline(always)]
+    pub(crate) fn plain_string(&mut self) -> Option<&'a str> {
+        let start = self.at + 1;
+        let end = self.stops.next(self.text, start);
+        if self.text.get(end) != Some(&b'"') {
+            return None;
+        }
+        let text = self.utf8?.get(start..end)?;
+        self.at = end + 1;
+        Some(text)
+    }
+
+    /// Consumes the string at the cursor, whatever it holds.
+    #[cold]
+    fn coded_string(&mut self) -> Result<RawString<'a>, Error> {
         let start = self.at + 1;
         self.at = start;
-        let mut escaped = false;
         loop {
-            self.skip_plain();
+            self.at = self.stops.next(self.text, self.at);
             match self.text.get(self.at).copied() {
                 Some(b'"') => {
                     let end = self.at;
                     self.at += 1;
-                    return Ok(match self.utf8.and_then(|text| text.get(start..end)) {
-                        Some(text) if !escaped => RawString::Plain(text),
-                        _ => RawString::Coded(self.text.get(start..end).unwrap_or_default()),
-                    });
+                    return Ok(RawString::Coded(self.text.get(start..end).unwrap_or_default()));
                 }
                 Some(b'\\') => {
-                    escaped = true;
                     self.at += 1;
                     self.escape()?;
                 }
-                Some(c) if c < 0x20 => return Err(syntax_error(c, "in string literal")),
-                Some(_) => self.at += 1,
+                Some(c) => return Err(syntax_error(c, "in string literal")),
                 None => return Err(Error::UnexpectedEnd),
             }
         }
@@ -228,7 +265,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next byte that is no white space, which is not consumed.
-    #[inline]
+    #[inline(always)]
     fn next_token(&mut self) -> Result<u8, Error> {
         while let Some(&c) = self.text.get(self.at) {
             if !matches!(c, b' ' | b'\t' | b'\r' | b'\n') {
@@ -276,25 +313,5 @@ impl<'a> Scanner<'a> {
             c => return Err(syntax_error(c, "in string escape code")),
         }
         Ok(())
-    }
-
-    /// Moves over bytes that mean nothing inside a string, eight at a time. May stop early.
-    #[inline]
-    fn skip_plain(&mut self) {
-        const LOW: u64 = 0x0101_0101_0101_0101;
-        const HIGH: u64 = 0x8080_8080_8080_8080;
-        // The lowest high bit that is set marks the lowest byte of `word` below `limit`.
-        let below = |word: u64, limit: u64| word.wrapping_sub(LOW * limit) & !word & HIGH;
-        while let Some(bytes) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
-            let word = u64::from_le_bytes(*bytes);
-            let special = below(word, 0x20)
-                | below(word ^ (LOW * u64::from(b'"')), 1)
-                | below(word ^ (LOW * u64::from(b'\\')), 1);
-            if special != 0 {
-                self.at += (special.trailing_zeros() / 8) as usize;
-                return;
-            }
-            self.at += 8;
-        }
     }
 }

@@ -10,7 +10,11 @@ pub(super) struct Seen {
     /// Those that the text names.
     pub(super) met: Bits,
     /// Those that the object holds, but for `kind` and `apiVersion`.
-    pub(super) held: Bits,
+    held: Bits,
+    /// How many those are.
+    count: usize,
+    /// One more than the last one of them.
+    end: usize,
     /// Whether an earlier occurrence of the whole struct left members behind.
     pub(super) inherited: bool,
 }
@@ -20,16 +24,39 @@ pub(super) struct Seen {
 pub(super) const MEMBERS_MAX: usize = 254;
 
 impl Seen {
-    /// Puts a member into the object. Where nothing but members of the table stands in it, its place is known.
-    #[inline]
-    pub(super) fn put(&mut self, object: &mut Object, index: usize, name: &'static Key, value: Value) {
-        let name = name.clone();
-        if object.len() == self.held.below(MEMBERS_MAX) {
-            object.insert_at(self.held.below(index), name, value);
-        } else {
-            object.insert(name, value);
+    /// Of a struct into whose object its text is to be decoded.
+    pub(super) fn of(object: &Object) -> Self {
+        Seen { inherited: !object.is_empty(), ..Seen::default() }
+    }
+
+    /// The place of a member in the object, made for it. Where nothing but members of the table stands in the object,
+    /// it is known without looking at names.
+    #[inline(always)]
+    pub(super) fn place<'o>(
+        &self,
+        object: &'o mut Object,
+        index: usize,
+        name: &'static Key,
+    ) -> &'o mut Value {
+        if object.len() != self.count {
+            return object.slot(name.clone()).0;
         }
+        // Members of most texts come in some order, so that many of them come after all others.
+        let at = if index >= self.end { self.count } else { self.held.below(index) };
+        object.slot_at(at, name)
+    }
+
+    /// Notes that the object has kept the member.
+    #[inline]
+    pub(super) fn hold(&mut self, index: usize) {
         self.held.set(index);
+        self.count += 1;
+        self.end = self.end.max(index + 1);
+    }
+
+    /// Notes that from here on places are found by name.
+    pub(super) fn lose(&mut self) {
+        self.count = usize::MAX / 2;
     }
 }
 
@@ -46,14 +73,6 @@ impl Bits {
         let before = *word & bit != 0;
         *word |= bit;
         before
-    }
-
-    /// Takes an index out.
-    #[inline]
-    pub(super) fn clear(&mut self, index: usize) {
-        if let Some(word) = self.0.get_mut(index / 64) {
-            *word &= !(1 << (index % 64));
-        }
     }
 
     /// How many are smaller than this one.
@@ -73,17 +92,16 @@ mod tests {
     fn members_stand_in_order_whatever_the_order_of_the_text_and_whatever_is_repeated() {
         static NAMES: [Key; 4] =
             [Key::const_new("a"), Key::const_new("b"), Key::const_new("c"), Key::const_new("d")];
-        let mut seen = Seen::default();
         let mut object = Object::new();
+        let mut seen = Seen::of(&object);
         for at in [2, 0, 3] {
             assert!(!seen.met.set(at));
-            seen.put(&mut object, at, &NAMES[at], at.into());
+            *seen.place(&mut object, at, &NAMES[at]) = at.into();
+            seen.hold(at);
         }
         assert!(seen.met.set(0));
-        object.remove("a");
-        seen.held.clear(0);
-        seen.put(&mut object, 1, &NAMES[1], 1.into());
-        seen.put(&mut object, 0, &NAMES[0], 0.into());
+        seen.lose();
+        *seen.place(&mut object, 1, &NAMES[1]) = 1.into();
         assert!(object.keys().eq(&NAMES));
     }
 

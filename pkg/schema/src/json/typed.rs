@@ -12,9 +12,10 @@ use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
 use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
 use super::seen::{MEMBERS_MAX, Seen};
+use super::slot::Slot;
 use crate::object::Object;
 use crate::room::{Room, complete};
-use crate::table::{Cardinality, Field, Message, Shape, Type};
+use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,8 +64,9 @@ pub(crate) fn leaf(
 ) -> Result<Option<Value>, Error> {
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;
-    let value = decoder.shaped(message, field, start, None)?;
-    decoder.finish(value).map(|(value, _)| value)
+    let mut value = Value::Null;
+    let there = decoder.shaped(message, field, start, Slot::new(&mut value))?;
+    decoder.finish(there).map(|(there, _)| there.then_some(value))
 }
 
 /// Decodes one value of a field's element type on its own, as its decoder in Go would.
@@ -74,8 +76,9 @@ pub(crate) fn leaf(
 pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> Result<Option<Value>, Error> {
     let mut decoder = Decoder::new(text);
     let start = decoder.scan.value_start()?;
-    let value = decoder.one(field, place, start, None)?;
-    decoder.finish(value).map(|(value, _)| value)
+    let mut value = Value::Null;
+    let there = decoder.one(field, place, start, Slot::new(&mut value))?;
+    decoder.finish(there).map(|(there, _)| there.then_some(value))
 }
 
 pub(crate) struct Decoder<'a> {
@@ -111,65 +114,130 @@ impl<'a> Decoder<'a> {
     }
 
     fn top(&mut self, message: &'static Message) -> Result<Object, Error> {
-        let object = match self.scan.value_start()? {
-            b'{' => self.object(message, Object::new())?,
-            b'n' => {
-                self.scan.word()?;
-                Object::new()
-            }
+        let mut object = Object::new();
+        match self.scan.value_start()? {
+            b'{' => self.object(message, &mut object)?,
+            b'n' => self.scan.word()?,
             c => {
                 self.mismatch(kind_of(c), message.go_name.into());
                 self.scan.skip()?;
-                Object::new()
             }
-        };
+        }
         self.scan.end()?;
         Ok(object)
     }
 
     /// Decodes a struct into `object`, which holds members already if the text repeats itself.
-    pub(super) fn object(&mut self, message: &'static Message, mut object: Object) -> Result<Object, Error> {
+    pub(super) fn object(&mut self, message: &'static Message, object: &mut Object) -> Result<(), Error> {
         self.scan.open()?;
         self.room.structure()?;
-        let mut seen = Seen { inherited: !object.is_empty(), ..Seen::default() };
+        let mut seen = Seen::of(object);
         let mut first = true;
-        while let Some(name) = self.scan.next_member(first)? {
+        while self.scan.next_name(first)? {
             first = false;
-            self.member(message, name.text(), &mut object, &mut seen)?;
+            let Some(name) = self.scan.plain_string() else {
+                self.coded_member(message, object, &mut seen)?;
+                continue;
+            };
+            self.scan.colon()?;
+            match message.find_member(name) {
+                Some((at, member)) => self.known_member(message, at, member, object, &mut seen)?,
+                None => self.other_member(message, name.into(), object, &mut seen)?,
+            }
         }
-        Ok(object)
+        Ok(())
     }
 
-    fn member(
+    /// Decodes a member that the table knows.
+    #[inline(always)]
+    fn known_member(
+        &mut self,
+        message: &'static Message,
+        at: usize,
+        member: &'static Member,
+        object: &mut Object,
+        seen: &mut Seen,
+    ) -> Result<(), Error> {
+        let again = seen.met.set(at);
+        if again || seen.inherited {
+            return self.member_again(message, member, again, object, seen);
+        }
+        let slot = seen.place(object, at, &member.field.member);
+        if self.member_value(message, member, Slot::new(slot))? {
+            seen.hold(at);
+        } else {
+            object.remove(member.name);
+        }
+        Ok(())
+    }
+
+    /// Decodes a member of which the object may hold a value, for the text named it, or the whole struct, before.
+    #[cold]
+    fn member_again(
+        &mut self,
+        message: &'static Message,
+        member: &'static Member,
+        again: bool,
+        object: &mut Object,
+        seen: &mut Seen,
+    ) -> Result<(), Error> {
+        if again {
+            self.report(StrictKind::DuplicateField, member.name);
+        }
+        seen.lose();
+        let (slot, there) = object.slot(member.field.member.clone());
+        let slot = if there { Slot::again(slot) } else { Slot::new(slot) };
+        if !self.member_value(message, member, slot)? {
+            object.remove(member.name);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn member_value(
+        &mut self,
+        message: &'static Message,
+        member: &'static Member,
+        slot: Slot<'_>,
+    ) -> Result<bool, Error> {
+        if let (Cardinality::One, Type::String) = (member.field.cardinality, member.field.ty)
+            && self.scan.value_start()? == b'"'
+            && let Some(text) = self.scan.plain_string()
+        {
+            // Most members are such texts, and no error of a text names the path.
+            return Ok(slot.put(Value::from(text)));
+        }
+        self.path.push(Step::Field(message, member.name));
+        let there = self.field(member.field, slot)?;
+        self.path.pop();
+        Ok(there)
+    }
+
+    /// Decodes a member whose name has escapes, or may be no UTF-8.
+    #[cold]
+    fn coded_member(
+        &mut self,
+        message: &'static Message,
+        object: &mut Object,
+        seen: &mut Seen,
+    ) -> Result<(), Error> {
+        let name = self.scan.string()?.text();
+        self.scan.colon()?;
+        match message.find_member(&name) {
+            Some((at, member)) => self.known_member(message, at, member, object, seen),
+            None => self.other_member(message, name, object, seen),
+        }
+    }
+
+    /// Decodes a member that the table does not know.
+    #[inline(never)]
+    fn other_member(
         &mut self,
         message: &'static Message,
         name: Cow<'a, str>,
         object: &mut Object,
         seen: &mut Seen,
     ) -> Result<(), Error> {
-        if let Some((at, member)) = message.find_member(&name) {
-            let again = seen.met.set(at);
-            if again {
-                self.report(StrictKind::DuplicateField, &name);
-            }
-            let prior = if again || seen.inherited { object.remove(member.name) } else { None };
-            seen.held.clear(at);
-            if let (Cardinality::One, Type::String) = (member.field.cardinality, member.field.ty)
-                && self.scan.value_start()? == b'"'
-            {
-                // Most members are texts, and no error of a text names the path.
-                let text = self.scan.string()?.text().into_owned();
-                seen.put(object, at, &member.field.member, Value::String(text));
-                return Ok(());
-            }
-            self.path.push(Step::Field(message, member.name));
-            let value = self.field(member.field, prior)?;
-            self.path.pop();
-            if let Some(value) = value {
-                seen.put(object, at, &member.field.member, value);
-            }
-            return Ok(());
-        }
         match type_meta_member(message, &name) {
             Some((index, name)) => self.type_meta(message, MEMBERS_MAX + index, name, object, seen),
             None if message.open => self.any_member(name, object),
@@ -194,8 +262,8 @@ impl<'a> Decoder<'a> {
         self.path.push(Step::Field(message, name));
         match self.scan.value_start()? {
             b'"' => {
-                let text = self.scan.string()?.text();
-                object.insert(Key::const_new(name), Value::String(text.into_owned()));
+                let text = self.scan.string()?.into_text();
+                object.insert(Key::const_new(name), Value::from(text));
             }
             b'n' => self.scan.word()?,
             c => {
@@ -207,100 +275,96 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Decodes the value of a field; `None` for Go's zero value. `prior` is what an earlier
-    /// occurrence of the member left; Go decodes into it.
-    pub(super) fn field(
-        &mut self,
-        field: &'static Field,
-        prior: Option<Value>,
-    ) -> Result<Option<Value>, Error> {
+    /// Decodes the value of a field; false for Go's zero value.
+    pub(super) fn field(&mut self, field: &'static Field, slot: Slot<'_>) -> Result<bool, Error> {
         let start = self.scan.value_start()?;
         match (field.cardinality, start) {
-            (Cardinality::One, _) => self.one(field, Place::Field, start, prior),
-            (_, b'n') => {
-                self.scan.word()?;
-                Ok(None)
-            }
-            (Cardinality::List, b'[') => self.list(field, prior).map(Some),
-            (Cardinality::Map, b'{') => self.map(field, prior).map(Some),
+            (Cardinality::One, _) => self.one(field, Place::Field, start, slot),
+            (_, b'n') => self.scan.word().map(|()| false),
+            (Cardinality::List, b'[') => self.list(field, slot),
+            (Cardinality::Map, b'{') => self.map(field, slot),
             (_, c) => {
                 self.mismatch(kind_of(c), go_type(field, Place::Field));
                 self.scan.skip()?;
-                Ok(prior)
+                Ok(slot.leave())
             }
         }
     }
 
-    pub(super) fn list(&mut self, field: &'static Field, prior: Option<Value>) -> Result<Value, Error> {
-        let mut prior = match prior {
-            Some(Value::Array(items)) => items.into_iter(),
-            _ => Vec::new().into_iter(),
+    pub(super) fn list(&mut self, field: &'static Field, mut slot: Slot<'_>) -> Result<bool, Error> {
+        let mut items = match slot.prior().map(Value::take) {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
         };
-        let mut items = Vec::new();
+        let prior = items.len();
+        let mut count = 0;
         self.scan.open()?;
-        while self.scan.next_item(items.is_empty())? {
+        while self.scan.next_item(count == 0)? {
             self.room.items(1)?;
-            self.path.push(Step::Index(items.len()));
+            self.path.push(Step::Index(count));
             let start = self.scan.value_start()?;
-            let item = self.one(field, Place::Item, start, prior.next())?;
-            items.push(item.unwrap_or_else(|| zero(field.ty)));
+            let there = match items.get_mut(count) {
+                Some(item) if count < prior => self.one(field, Place::Item, start, Slot::again(item))?,
+                _ => self.one(field, Place::Item, start, Slot::new(items.push_mut(Value::Null)))?,
+            };
+            if !there && let Some(item) = items.get_mut(count) {
+                *item = zero(field.ty);
+            }
             self.path.pop();
+            count += 1;
         }
-        Ok(complete(items))
+        items.truncate(count);
+        Ok(slot.put(complete(items)))
     }
 
-    fn map(&mut self, field: &'static Field, prior: Option<Value>) -> Result<Value, Error> {
+    fn map(&mut self, field: &'static Field, mut slot: Slot<'_>) -> Result<bool, Error> {
         let mut entries = Object::new();
         let mut first = true;
         self.scan.open()?;
         while let Some(key) = self.scan.next_member(first)? {
             first = false;
             let key = key.text();
-            if entries.contains_key(&*key) {
+            self.room.entry(entries.len())?;
+            let (entry, there) = entries.slot(&*key);
+            if there {
                 self.report(StrictKind::DuplicateField, &key);
             }
-            self.room.entry(entries.len())?;
             self.path.push(Step::Key(key));
             let start = self.scan.value_start()?;
-            let value = self.one(field, Place::Item, start, None)?;
-            if let Some(Step::Key(key)) = self.path.pop() {
-                entries.insert(key, value.unwrap_or_else(|| zero(field.ty)));
+            if !self.one(field, Place::Item, start, Slot::new(entry))? {
+                *entry = zero(field.ty);
             }
+            self.path.pop();
         }
-        if let Some(Value::Object(mut merged)) = prior {
+        if let Some(Value::Object(prior)) = slot.prior() {
+            let mut merged = std::mem::take(prior);
             merged.extend(entries);
             entries = merged;
         }
-        Ok(Value::Object(entries))
+        Ok(slot.put(Value::Object(entries)))
     }
 
     /// Decodes one value of the field's element type, beginning with `start`.
-    fn one(
-        &mut self,
-        field: &'static Field,
-        place: Place,
-        start: u8,
-        prior: Option<Value>,
-    ) -> Result<Option<Value>, Error> {
+    fn one(&mut self, field: &'static Field, place: Place, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
         if start == b'n' && (field.pointer || !matches!(field.ty, Type::Message(_))) {
             self.scan.word()?;
             let kept = !field.pointer && !matches!(field.ty, Type::Bytes | Type::Any);
-            return Ok(if kept { prior } else { None });
+            return Ok(kept && slot.leave());
         }
         match (field.ty, start) {
-            (Type::String, b'"') => Ok(Some(Value::String(self.scan.string()?.text().into_owned()))),
+            (Type::String, b'"') => Ok(slot.put(Value::String(self.scan.string()?.into_text()))),
             (Type::Bool, b't' | b'f') => {
                 self.scan.word()?;
-                Ok(Some(Value::Bool(start == b't')))
+                Ok(slot.put(Value::Bool(start == b't')))
             }
-            (Type::Int32 | Type::Int64 | Type::Double, b'-' | b'0'..=b'9') => self.number(field, place),
-            (Type::Bytes, b'"' | b'[') => self.bytes(start),
-            (Type::Any, _) => self.any().map(Some),
-            (Type::Message(message), _) => self.message(message, field, place, start, prior),
+            (Type::Int32 | Type::Int64 | Type::Double, b'-' | b'0'..=b'9') => self.number(field, place, slot),
+            (Type::Bytes, b'"' | b'[') => self.bytes(start, slot),
+            (Type::Any, _) => self.any(slot.into_value()).map(|()| true),
+            (Type::Message(message), _) => self.message(message, field, place, start, slot),
             (_, c) => {
                 self.mismatch(kind_of(c), go_type(field, place));
                 self.scan.skip()?;
-                Ok(prior)
+                Ok(slot.leave())
             }
         }
     }
@@ -311,34 +375,28 @@ impl<'a> Decoder<'a> {
         field: &'static Field,
         place: Place,
         start: u8,
-        prior: Option<Value>,
-    ) -> Result<Option<Value>, Error> {
+        slot: Slot<'_>,
+    ) -> Result<bool, Error> {
         match (message.shape, start) {
-            (Shape::Struct, b'{') => {
-                let prior = match prior {
-                    Some(Value::Object(object)) => object,
-                    _ => Object::new(),
-                };
-                self.object(message, prior).map(|object| Some(Value::Object(object)))
-            }
+            (Shape::Struct, b'{') => match slot.into_object() {
+                Some(object) => self.object(message, object).map(|()| true),
+                None => Ok(false),
+            },
             (Shape::Wrapper, b'[') => match message.fields.first() {
-                Some(items) => self.list(items, prior).map(Some),
-                None => self.scan.skip().map(|_| None),
+                Some(items) => self.list(items, slot),
+                None => self.scan.skip().map(|_| false),
             },
             (Shape::Struct, b'n') => {
                 self.scan.word()?;
-                Ok(prior)
+                Ok(slot.leave())
             }
-            (Shape::Wrapper, b'n') => {
-                self.scan.word()?;
-                Ok(None)
-            }
+            (Shape::Wrapper, b'n') => self.scan.word().map(|()| false),
             (Shape::Struct | Shape::Wrapper, c) => {
                 self.mismatch(kind_of(c), go_type(field, place));
                 self.scan.skip()?;
-                Ok(prior)
+                Ok(slot.leave())
             }
-            _ => self.shaped(message, field, start, prior),
+            _ => self.shaped(message, field, start, slot),
         }
     }
 
@@ -361,14 +419,14 @@ impl<'a> Decoder<'a> {
 /// Go's zero value where it cannot be left out.
 pub(crate) fn zero(ty: Type) -> Value {
     match ty {
-        Type::String | Type::Bytes => Value::String(String::new()),
+        Type::String | Type::Bytes => Value::from(String::new()),
         Type::Bool => Value::Bool(false),
         Type::Int32 | Type::Int64 => Value::from(0),
         Type::Double => Value::from(0.0),
         Type::Any => Value::Null,
         Type::Message(message) => match message.shape {
             Shape::Struct => Value::Object(Object::new()),
-            Shape::Quantity => Value::String("0".to_owned()),
+            Shape::Quantity => Value::from("0"),
             Shape::IntOrString => Value::from(0),
             _ => Value::Null,
         },

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use jsontree::Text;
+
 /// What stands between the quotes; the scanner has checked the escapes.
 #[derive(Clone, Copy)]
 pub(crate) enum RawString<'a> {
@@ -20,8 +22,18 @@ impl<'a> RawString<'a> {
             RawString::Coded(bytes) => Cow::Owned(unescape(bytes)),
         }
     }
+
+    /// The text that the literal stands for, to be kept.
+    #[inline(always)]
+    pub(crate) fn into_text(self) -> Text {
+        match self {
+            RawString::Plain(text) => text.into(),
+            RawString::Coded(bytes) => unescape(bytes).into(),
+        }
+    }
 }
 
+#[inline(never)]
 fn unescape(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

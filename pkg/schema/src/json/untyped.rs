@@ -8,6 +8,7 @@ use jsontree::Value;
 use super::complaint::Step;
 use super::errors::{Error, StrictError, StrictKind};
 use super::leaf::float64;
+use super::slot::Slot;
 use super::typed::Decoder;
 use crate::object::Object;
 use crate::room::{Room, complete};
@@ -35,49 +36,49 @@ pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
 /// As [`decode_untyped`].
 pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> {
     let mut decoder = Decoder { room, ..Decoder::new(text) };
-    let value = decoder.any()?;
+    let mut value = Value::Null;
+    decoder.any(&mut value)?;
     decoder.scan.end()?;
     decoder.finish(value).map(|(value, strict)| Untyped { value, strict })
 }
 
 impl<'a> Decoder<'a> {
-    /// Decodes the value that comes next as Go decodes into an empty interface.
-    pub(super) fn any(&mut self) -> Result<Value, Error> {
-        match self.scan.value_start()? {
-            b'{' => self.any_object().map(Value::Object),
-            b'[' => self.any_list(),
-            b'"' => Ok(Value::String(self.scan.string()?.text().into_owned())),
-            b'n' => self.scan.word().map(|()| Value::Null),
-            start @ (b't' | b'f') => self.scan.word().map(|()| Value::Bool(start == b't')),
-            _ => self.any_number(),
-        }
+    /// Decodes the value that comes next as Go decodes into an empty interface. What was in the slot is lost.
+    pub(super) fn any(&mut self, slot: &mut Value) -> Result<(), Error> {
+        *slot = match self.scan.value_start()? {
+            b'{' => return Slot::new(slot).into_object().map_or(Ok(()), |object| self.any_object(object)),
+            b'[' => self.any_list()?,
+            b'"' => Value::String(self.scan.string()?.into_text()),
+            b'n' => self.scan.word().map(|()| Value::Null)?,
+            start @ (b't' | b'f') => self.scan.word().map(|()| Value::Bool(start == b't'))?,
+            _ => self.any_number()?,
+        };
+        Ok(())
     }
 
-    fn any_object(&mut self) -> Result<Object, Error> {
+    fn any_object(&mut self, object: &mut Object) -> Result<(), Error> {
         self.scan.open()?;
-        let mut object = Object::new();
         let mut first = true;
         while let Some(name) = self.scan.next_member(first)? {
             first = false;
-            self.any_member(name.text(), &mut object)?;
+            self.any_member(name.text(), object)?;
         }
         if object.is_empty() {
             self.room.structure()?;
         }
-        Ok(object)
+        Ok(())
     }
 
     /// Decodes the value of a member that no schema knows into `object`.
     pub(super) fn any_member(&mut self, name: Cow<'a, str>, object: &mut Object) -> Result<(), Error> {
-        if object.contains_key(&*name) {
+        self.room.entry(object.len())?;
+        let (slot, there) = object.slot(&*name);
+        if there {
             self.report(StrictKind::DuplicateField, &name);
         }
-        self.room.entry(object.len())?;
         self.path.push(Step::Key(name));
-        let value = self.any()?;
-        if let Some(Step::Key(name)) = self.path.pop() {
-            object.insert(name, value);
-        }
+        self.any(slot)?;
+        self.path.pop();
         Ok(())
     }
 
@@ -87,7 +88,7 @@ impl<'a> Decoder<'a> {
         while self.scan.next_item(items.is_empty())? {
             self.room.items(1)?;
             self.path.push(Step::Index(items.len()));
-            items.push(self.any()?);
+            self.any(items.push_mut(Value::Null))?;
             self.path.pop();
         }
         Ok(complete(items))

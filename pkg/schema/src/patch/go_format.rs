@@ -18,7 +18,7 @@ fn nested_text(value: &Value) -> String {
     let join = |parts: Vec<String>| parts.join(" ");
     match value {
         Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.to_string(),
         Value::Array(items) => format!("[{}]", join(items.iter().map(nested_text).collect())),
         Value::Object(members) => {
             let members = members.iter().map(|(name, value)| format!("{name}:{}", nested_text(value)));

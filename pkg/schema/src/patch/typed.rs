@@ -186,7 +186,7 @@ fn truncated(float: f64) -> i64 {
 fn bytes(value: Value) -> Result<Value, String> {
     match value {
         Value::String(text) => match base64::canonicalize(&text) {
-            Ok(canonical) => Ok(Value::String(canonical)),
+            Ok(canonical) => Ok(Value::from(canonical)),
             Err(at) => Err(format!("error decoding from json: illegal base64 data at input byte {at}")),
         },
         Value::Array(items) => {
@@ -195,7 +195,7 @@ fn bytes(value: Value) -> Result<Value, String> {
                 item => integer(item, "uint8").map(|whole| whole as u8),
             };
             let bytes = items.iter().map(byte).collect::<Result<Vec<u8>, String>>()?;
-            Ok(Value::String(base64::encode(&bytes)))
+            Ok(Value::from(base64::encode(&bytes)))
         }
         other => Err(format!("cannot restore slice from {}", kind_name(&other))),
     }

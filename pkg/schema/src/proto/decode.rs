@@ -12,7 +12,7 @@ use crate::object::Object;
 use crate::room::Room;
 use crate::scalar;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
-use crate::text::go_string;
+use crate::text::go_text;
 
 /// Decodes the bytes of a message. `kind` and `apiVersion` are not among them (see
 /// [`Envelope`](super::Envelope)); invalid UTF-8 becomes U+FFFD, one for each invalid byte.
@@ -49,22 +49,42 @@ fn fields(
         if slot.count() == 0 {
             continue;
         }
-        let value = match (field.cardinality, field.ty) {
-            (Cardinality::One, Type::Message(inner)) if field.inlined() && inner.shape == Shape::Struct => {
-                fields(inner, &slot.message(field, raw)?, object, slots)?;
-                continue;
+        if let (Cardinality::One, Type::Message(inner)) = (field.cardinality, field.ty)
+            && field.inlined()
+            && inner.shape == Shape::Struct
+        {
+            fields(inner, &slot.message(field, raw)?, object, slots)?;
+            continue;
+        }
+        if !field.pointer && is_absent(field, slot.value(raw)) {
+            continue;
+        }
+        // Made where it stays: to hand a value up takes longer than to decode most of them.
+        let (place, _) = object.slot(field.member.clone());
+        match (field.cardinality, field.ty) {
+            (Cardinality::One, Type::Message(inner)) => {
+                element(inner, &slot.message(field, raw)?, slots, place)?;
             }
-            (Cardinality::One, Type::Message(inner)) => element(inner, &slot.message(field, raw)?, slots)?,
-            (Cardinality::One, ty) => one(ty, &mut Reader::new(slot.value(raw)), slot.value(raw))?,
-            (Cardinality::List, _) => list(field, slot, raw, slots)?,
-            (Cardinality::Map, _) => map(field, slot, raw, slots)?,
-        };
-        if field.pointer || !is_zero(field, &value) {
-            object.insert(field.member.clone(), value);
+            (Cardinality::One, ty) => one(ty, &mut Reader::new(slot.value(raw)), slot.value(raw), place)?,
+            (Cardinality::List, _) => *place = list(field, slot, raw, slots)?,
+            (Cardinality::Map, _) => *place = map(field, slot, raw, slots)?,
+        }
+        if !field.pointer && is_zero(field, place) {
+            object.remove(&field.member);
         }
     }
     slots.leave(frame);
     Ok(())
+}
+
+/// Whether the bytes of a scalar say that it is zero, in the form that all encoders give it.
+#[inline]
+fn is_absent(field: &Field, value: &[u8]) -> bool {
+    match (field.cardinality, field.ty) {
+        (Cardinality::One, Type::String) => value.is_empty(),
+        (Cardinality::One, Type::Bool | Type::Int32 | Type::Int64) => value == [0],
+        _ => false,
+    }
 }
 
 /// Whether an absent member says the same as this value of a field that is no pointer.
@@ -92,25 +112,25 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
     each(field, slot.region(raw), |reader, wire_type| {
         match field.ty {
             Type::Message(inner) => {
-                let mut item = element(inner, reader.bytes()?, slots)?;
-                if let (Some(head), Value::Object(item)) = (field.info.item_head, &mut item) {
+                let item = values.push_mut(Value::Null);
+                element(inner, reader.bytes()?, slots, item)?;
+                if let (Some(head), Value::Object(item)) = (field.info.item_head, item) {
                     item.insert("apiVersion", head.api_version.into());
                     item.insert("kind", head.kind.into());
                 }
-                values.push(item);
             }
             Type::String | Type::Bytes => {
                 let bytes = reader.bytes()?;
-                values.push(one(field.ty, reader, bytes)?);
+                one(field.ty, reader, bytes, values.push_mut(Value::Null))?;
             }
             ty if wire_type == BYTES => {
                 let mut packed = Reader::new(reader.bytes()?);
                 while !packed.done() {
                     slots.room.items(1)?;
-                    values.push(one(ty, &mut packed, &[])?);
+                    one(ty, &mut packed, &[], values.push_mut(Value::Null))?;
                 }
             }
-            ty => values.push(one(ty, reader, &[])?),
+            ty => one(ty, reader, &[], values.push_mut(Value::Null))?,
         }
         Ok::<(), Error>(())
     })?;
@@ -122,21 +142,25 @@ fn map(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Resu
     each(field, slot.region(raw), |reader, _| {
         let (name, value) = entry(reader.bytes()?)?;
         slots.room.entry(members.len())?;
-        let value = match field.ty {
-            Type::Message(inner) => element(inner, value, slots)?,
-            ty => one(ty, &mut Reader::new(&[]), value)?,
-        };
-        members.insert(go_string(name), value);
+        let (place, _) = members.slot(go_text(name));
+        match field.ty {
+            Type::Message(inner) => element(inner, value, slots, place)?,
+            ty => one(ty, &mut Reader::new(&[]), value, place)?,
+        }
         Ok::<(), Error>(())
     })?;
     Ok(Value::Object(members))
 }
 
-/// A scalar: text and bytes from `bytes`, numbers from the reader.
-fn one(ty: Type, reader: &mut Reader, bytes: &[u8]) -> Result<Value, Error> {
-    Ok(match ty {
-        Type::String => Value::String(go_string(bytes)),
-        Type::Bytes => Value::String(BASE64_STANDARD.encode(bytes)),
+/// Decodes a scalar into a place: text and bytes from `bytes`, numbers from the reader.
+#[inline]
+fn one(ty: Type, reader: &mut Reader, bytes: &[u8], place: &mut Value) -> Result<(), Error> {
+    *place = match ty {
+        Type::String => match std::str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => go_text(bytes).into(),
+        },
+        Type::Bytes => Value::from(BASE64_STANDARD.encode(bytes)),
         Type::Bool => Value::Bool(reader.varint()? != 0),
         Type::Int32 => Value::from(reader.varint()? as i32),
         Type::Int64 => Value::from(reader.varint()? as i64),
@@ -145,40 +169,45 @@ fn one(ty: Type, reader: &mut Reader, bytes: &[u8]) -> Result<Value, Error> {
             Value::Number(number.ok_or(Error::NotANumber)?)
         }
         Type::Any | Type::Message(_) => Value::Null,
-    })
+    };
+    Ok(())
 }
 
-/// A message as a value; `null` when its JSON is.
-fn element(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
-    match message.shape {
+/// Decodes a message into a place; `null` when its JSON is.
+fn element(
+    message: &'static Message,
+    payload: &[u8],
+    slots: &mut Slots,
+    place: &mut Value,
+) -> Result<(), Error> {
+    *place = match message.shape {
         Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown => {
-            raw_json(message, payload, slots)
+            raw_json(message, payload, slots)?
         }
-        Shape::Time | Shape::MicroTime => time(message, payload, slots),
-        Shape::Quantity => quantity(message, payload, slots),
+        Shape::Time | Shape::MicroTime => time(message, payload, slots)?,
+        Shape::Quantity => quantity(message, payload, slots)?,
         Shape::Struct => {
-            let mut members = Object::new();
-            fields(message, payload, &mut members, slots)?;
-            Ok(Value::Object(members))
+            *place = Value::Object(Object::new());
+            let Value::Object(members) = place else { return Ok(()) };
+            return fields(message, payload, members, slots);
         }
         shape => {
             let mut members = Object::new();
             fields(message, payload, &mut members, slots)?;
-            shaped(message, shape, members)
+            shaped(message, shape, members)?
         }
-    }
+    };
+    Ok(())
 }
 
 /// The hand-made JSON forms that choose among the fields of the wire form.
 fn shaped(message: &'static Message, shape: Shape, mut members: Object) -> Result<Value, Error> {
     let mut take = |at: usize| message.fields.get(at).and_then(|f| members.remove(f.name));
     Ok(match shape {
-        Shape::Duration => {
-            Value::String(format_duration(take(0).and_then(|v| v.as_i64()).unwrap_or_default()))
-        }
+        Shape::Duration => Value::from(format_duration(take(0).and_then(|v| v.as_i64()).unwrap_or_default())),
         Shape::IntOrString => match take(0).and_then(|v| v.as_i64()).unwrap_or_default() {
             0 => take(1).unwrap_or(Value::from(0)),
-            1 => take(2).unwrap_or(Value::String(String::new())),
+            1 => take(2).unwrap_or(Value::from("")),
             _ => return Err(Error::IntOrStringType),
         },
         Shape::SchemaOrBool => match (take(0), take(1)) {
@@ -196,7 +225,7 @@ fn shaped(message: &'static Message, shape: Shape, mut members: Object) -> Resul
 /// Raw JSON text, `null` when there is none.
 fn raw_json(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
     let text = raw_text(message, payload, slots)?;
-    Ok(text.map_or(Value::Null, |text| Value::String(go_string(text))))
+    Ok(text.map_or(Value::Null, |text| Value::from(go_text(text))))
 }
 
 /// The bytes of a raw JSON value; `None` when Go holds nil, for `FieldsV1` also when it is empty.
@@ -220,15 +249,15 @@ fn quantity(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Res
     if slot.count() == 0 {
         return Ok(Value::from("0"));
     }
-    Ok(Value::from(apimachinery::quantity::canonicalize(&go_string(slot.value(payload)))?))
+    Ok(Value::from(apimachinery::quantity::canonicalize(&go_text(slot.value(payload)))?))
 }
 
 fn time(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
     let Some(time) = instant(message, payload, slots)? else { return Ok(Value::Null) };
-    Ok(Value::String(match message.shape {
-        Shape::MicroTime => time.rfc3339_micro().to_string(),
-        _ => time.rfc3339().to_string(),
-    }))
+    Ok(match message.shape {
+        Shape::MicroTime => time.rfc3339_micro().into(),
+        _ => time.rfc3339().into(),
+    })
 }
 
 /// The instant of a Time or MicroTime; `None` when Go sees no time.

@@ -71,7 +71,7 @@ impl Selection {
         };
         let text = |(key, value): (jsontree::Key, Value)| match value {
             Value::Null => Ok((key.into(), String::new())),
-            Value::String(text) => Ok((key.into(), text)),
+            Value::String(text) => Ok((key.into(), text.into_string())),
             Value::Bool(_) | Value::Number(_) => Ok((key.into(), value.to_string())),
             Value::Array(_) | Value::Object(_) => Err(format!("the value of {key:?} is not a text")),
         };

@@ -149,7 +149,7 @@ fn read_keys(text: &str) -> Result<Vec<(CompactString, Value)>, String> {
 
 fn read_value(scan: &mut Scanner<'_>) -> Result<Value, Error> {
     Ok(match scan.value_start()? {
-        b'"' => Value::String(scan.string()?.text().into_owned()),
+        b'"' => Value::from(scan.string()?.text()),
         b'n' => scan.word().map(|()| Value::Null)?,
         start @ (b't' | b'f') => scan.word().map(|()| Value::Bool(start == b't'))?,
         b'{' => {
