@@ -213,36 +213,56 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Consumes the brackets at the cursor and what is between them, without recursion.
     fn skip_nested(&mut self) -> Result<(), Error> {
         // One entry per open bracket: whether it is an object.
         let mut open: SmallVec<[bool; 64]> = SmallVec::new();
-        let mut first = true;
         loop {
-            let in_value = match open.last() {
-                None if !first => return Ok(()),
-                None => true,
-                Some(true) => self.next_member(first)?.is_some(),
-                Some(false) => self.next_item(first)?,
-            };
-            first = false;
-            if !in_value {
-                open.pop();
-                continue;
-            }
             match self.value_start()? {
                 bracket @ (b'{' | b'[') => {
                     self.open_within(DEPTH_MAX)?;
-                    open.push(bracket == b'{');
-                    first = true;
+                    let in_object = bracket == b'{';
+                    if self.enter(in_object, true)? {
+                        open.push(in_object);
+                        continue;
+                    }
                 }
                 c => self.skip_scalar(c)?,
+            }
+            // Leaves all that ends here.
+            loop {
+                let Some(&in_object) = open.last() else { return Ok(()) };
+                if self.enter(in_object, false)? {
+                    break;
+                }
+                open.pop();
             }
         }
     }
 
+    /// Moves to the next value of what is open; false when that has ended.
+    #[inline(always)]
+    fn enter(&mut self, in_object: bool, first: bool) -> Result<bool, Error> {
+        if !in_object {
+            return self.next_item(first);
+        }
+        if !self.next_name(first)? {
+            return Ok(false);
+        }
+        if self.plain_string().is_none() {
+            self.coded_string()?;
+        }
+        self.colon()?;
+        Ok(true)
+    }
+
+    #[inline(always)]
     fn skip_scalar(&mut self, first: u8) -> Result<(), Error> {
         match first {
-            b'"' => self.string().map(drop),
+            b'"' => match self.plain_string() {
+                Some(_) => Ok(()),
+                None => self.coded_string().map(drop),
+            },
             b't' | b'f' | b'n' => self.word(),
             _ => self.number().map(drop),
         }
