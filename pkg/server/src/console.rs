@@ -93,7 +93,7 @@ impl Console {
 
     /// Everything, as one document.
     fn state(&self) -> Value {
-        let time = Value::from(self.env.clock.now().rfc3339().to_string());
+        let time = Value::from(self.env.clock.now().rfc3339());
         let mut state = Object::from_iter([("time".to_owned(), time)]);
         state.extend(self.sections.iter().map(|section| (section.name.to_owned(), (section.look)())));
         Value::Object(state)

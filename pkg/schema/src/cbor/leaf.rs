@@ -129,8 +129,8 @@ fn time(inner: &mut Decoder<'_>, shape: Shape, pointer: bool) -> Result<Option<V
     let time = parsed.map_err(|error| Error::Value(error.to_string()))?;
     Ok(match shape {
         _ if time.is_go_zero() => zero,
-        Shape::Time => Some(Value::from(time.rfc3339().to_string())),
-        _ => Some(Value::from(time.rfc3339_micro().to_string())),
+        Shape::Time => Some(time.rfc3339().into()),
+        _ => Some(time.rfc3339_micro().into()),
     })
 }
 

@@ -249,20 +249,23 @@ impl<'a> Scanner<'a> {
         if !self.next_name(first)? {
             return Ok(false);
         }
-        if self.plain_string().is_none() {
-            self.coded_string()?;
-        }
+        self.skip_string()?;
         self.colon()?;
         Ok(true)
     }
 
     #[inline(always)]
+    fn skip_string(&mut self) -> Result<(), Error> {
+        match self.plain_string() {
+            Some(_) => Ok(()),
+            None => self.coded_string().map(drop),
+        }
+    }
+
+    #[inline(always)]
     fn skip_scalar(&mut self, first: u8) -> Result<(), Error> {
         match first {
-            b'"' => match self.plain_string() {
-                Some(_) => Ok(()),
-                None => self.coded_string().map(drop),
-            },
+            b'"' => self.skip_string(),
             b't' | b'f' | b'n' => self.word(),
             _ => self.number().map(drop),
         }

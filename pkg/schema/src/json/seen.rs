@@ -56,6 +56,7 @@ impl Seen {
 
     /// Notes that from here on places are found by name.
     pub(super) fn lose(&mut self) {
+        // No object has so many members, and more can be noted without an overflow.
         self.count = usize::MAX / 2;
     }
 }

@@ -263,7 +263,7 @@ impl<'a> Decoder<'a> {
         match self.scan.value_start()? {
             b'"' => {
                 let text = self.scan.string()?.into_text();
-                object.insert(Key::const_new(name), Value::from(text));
+                object.insert(Key::const_new(name), Value::String(text));
             }
             b'n' => self.scan.word()?,
             c => {
@@ -419,7 +419,7 @@ impl<'a> Decoder<'a> {
 /// Go's zero value where it cannot be left out.
 pub(crate) fn zero(ty: Type) -> Value {
     match ty {
-        Type::String | Type::Bytes => Value::from(String::new()),
+        Type::String | Type::Bytes => Value::from(""),
         Type::Bool => Value::Bool(false),
         Type::Int32 | Type::Int64 => Value::from(0),
         Type::Double => Value::from(0.0),
