@@ -234,6 +234,11 @@ fn decode_json(
     validation: FieldValidation,
     mut strict: Vec<String>,
 ) -> Result<Decoded, Box<Status>> {
+    if strict.is_empty()
+        && let Some(object) = decode_plain(text, body.len(), expected)
+    {
+        return Ok(Decoded { object, api_version: expected.api_version.to_owned(), warnings: strict });
+    }
     let head = json::type_meta(text).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
     if expected.custom.is_some() && head.kind.is_empty() {
         let cause = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(body));
@@ -283,6 +288,27 @@ fn decode_json(
         say_type(expected, &mut object, api_version, kind);
     }
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: strict })
+}
+
+/// The object of a body that is what its path says, and about which nothing is to be said: nearly every one. It is
+/// read once. Which kind any other body is has to be known before it is decoded: [`json::type_meta`] reads all
+/// of it, for the last of several `kind`s counts, in capitals or not. What is in capitals is unknown here.
+fn decode_plain(text: &[u8], body_bytes: usize, expected: Expected<'_>) -> Option<Object> {
+    if expected.custom.is_some() {
+        return None;
+    }
+    let Expected { api_version, kind, .. } = expected;
+    let message = expected.registered(api_version, kind).ok()?;
+    let decoded = json::decode_within(message, text, Room::of_body(body_bytes)).ok()?;
+    let mut object = decoded.object;
+    let says = |name, wanted: &str| object.get(name).is_none_or(|said| said.as_str() == Some(wanted));
+    if !(decoded.strict.is_empty() && says("kind", kind) && says("apiVersion", api_version)) {
+        return None;
+    }
+    if !(object.contains_key("kind") && object.contains_key("apiVersion")) {
+        say_type(expected, &mut object, api_version, kind);
+    }
+    Some(object)
 }
 
 /// Has an object say what it is where its body left that to the path: some kinds are stored as they are written.
@@ -580,6 +606,41 @@ mod tests {
         check(("apps", "deployments", "Deployment"), "apps/__internal", "apps/v1");
         check(("apps", "deployments", "Deployment"), "extensions/v1beta1", "apps/v1");
         check(("networking.k8s.io", "ingresses", "Ingress"), "extensions/v1beta1", "networking.k8s.io/v1");
+    }
+
+    #[test]
+    fn of_several_kinds_the_last_one_counts_however_it_is_written() {
+        let row = api::resources::find("", "v1", "configmaps", "").unwrap();
+        let check = |body: &str, expected: Result<&[&str], &str>| {
+            let said = Warnings::default();
+            let decoded = decode(body.as_bytes(), Format::Json, Expected::of(row), Warn, &said);
+            let warnings = said.texts();
+            let warnings: Vec<&str> = warnings.iter().map(String::as_str).collect();
+            let outcome = decoded.map(|decoded| {
+                let says = |name| decoded.object.get(name).and_then(|said| said.as_str().map(str::to_owned));
+                assert_eq!(
+                    [says("apiVersion"), says("kind")].map(Option::unwrap),
+                    ["v1", "ConfigMap"],
+                    "{body}"
+                );
+                &warnings[..]
+            });
+            assert_eq!(outcome.map_err(|status| status.message), expected.map_err(str::to_owned), "{body}");
+        };
+        let other = "Secret in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Secret) to \
+                     (core.ConfigMap): unknown conversion";
+        check(r#"{"kind":"ConfigMap","apiVersion":"v1"}"#, Ok(&[]));
+        check(r#"{"apiVersion":"v1"}"#, Ok(&[]));
+        check(r#"{"kind":null,"data":{}}"#, Ok(&[]));
+        check(r#"{"kind":"","apiVersion":""}"#, Ok(&[]));
+        check(r#"{"kind":"Secret","kind":"ConfigMap"}"#, Ok(&["duplicate field \"kind\""]));
+        check(r#"{"kind":"ConfigMap","kind":"Secret"}"#, Err(other));
+        check(r#"{"kind":"ConfigMap","KIND":"Secret"}"#, Err(other));
+        check(r#"{"KIND":"ConfigMap"}"#, Ok(&["unknown field \"KIND\""]));
+        check(
+            r#"{"kind":"ConfigMap","apiVersion":"v1","apiversion":"v1"}"#,
+            Ok(&["unknown field \"apiversion\""]),
+        );
     }
 
     #[test]
