@@ -56,6 +56,10 @@ impl Run {
 /// Runs the plan against all servers and writes the report. What was measured before an error or Ctrl-C is
 /// reported all the same.
 pub(crate) async fn run(args: &Args, plan: &Plan, targets: &[Arc<Target>]) -> Result<()> {
+    let is_server = |name: &str| targets.iter().any(|target| target.name == name);
+    if let Some((name, _)) = plan.nodes_of.iter().find(|(name, _)| !is_server(name)) {
+        return Err(Error::Usage(format!("--nodes-of: there is no server {name:?}")));
+    }
     let (mut runs, mut outcome) = (Vec::new(), Ok(()));
     for target in targets {
         let mut run = Run { server: target.name.clone(), steps: Vec::new(), ended: None };
@@ -101,7 +105,7 @@ async fn steps(plan: &Plan, target: &Arc<Target>, run: &mut Run) -> Result<()> {
     let mut watches = Watches::default();
     seed::begin(&world).await?;
     watches.open_control(&world).await?;
-    for (number, nodes) in plan.sizes().into_iter().enumerate() {
+    for (number, nodes) in plan.sizes(&run.server).into_iter().enumerate() {
         let begun = Instant::now();
         eprintln!("{}: {nodes} nodes, {} pods", run.server, nodes * plan.pods_per_node);
         let before = world.nodes().len();

@@ -8,12 +8,14 @@
 //! so that no order of insertions is slow.
 
 mod convert;
+mod lookup;
 mod object;
 mod serialize;
 mod text;
 mod value;
 
 pub use compact_str::{CompactString as Key, CompactString as Text};
+pub use lookup::Lookup;
 pub use object::{Entry, IntoIter, Iter, IterMut, Object};
 pub use serde_json::Number;
 pub use serialize::{from_value, to_value};

@@ -31,6 +31,7 @@ use cacher::Element;
 use futures::StreamExt;
 use futures::stream::{BoxStream, select_all};
 use schema::object::Object;
+use storage::Revision;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -86,6 +87,11 @@ impl Change {
     /// The name of the object.
     pub fn name(&self) -> &str {
         self.element.name()
+    }
+
+    /// The revision of the change.
+    pub fn revision(&self) -> Revision {
+        self.element.revision()
     }
 
     /// Whether the object is gone. What is neither gone nor has [bytes](Self::bytes) cannot be read.

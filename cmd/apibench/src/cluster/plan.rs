@@ -16,6 +16,10 @@ pub(crate) struct Plan {
     /// Nodes of the first step.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) nodes: u64,
+    /// Nodes of the first step of one server, instead of `--nodes`: so that small steps do not begin far below what it
+    /// carries. Repeat it for others.
+    #[arg(long, value_name = "NAME=NODES", value_parser = nodes_of)]
+    pub(crate) nodes_of: Vec<(String, u64)>,
     /// Pods that each node runs.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=500))]
     pub(crate) pods_per_node: u64,
@@ -55,10 +59,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The sizes of the steps, ascending; the last one is at most [`Self::max_nodes`].
-    pub(crate) fn sizes(&self) -> Vec<u64> {
+    /// The sizes of the steps of a server, ascending; the last one is at most [`Self::max_nodes`].
+    pub(crate) fn sizes(&self, server: &str) -> Vec<u64> {
         let (growth, mut sizes) = (self.growth.clamp(1.05, 100.0), Vec::new());
-        let mut nodes = self.nodes.min(self.max_nodes);
+        let own = self.nodes_of.iter().find(|(name, _)| name == server);
+        let mut nodes = own.map_or(self.nodes, |(_, nodes)| *nodes).min(self.max_nodes);
         loop {
             sizes.push(nodes);
             if nodes >= self.max_nodes {
@@ -89,6 +94,12 @@ impl Plan {
     }
 }
 
+fn nodes_of(text: &str) -> Result<(String, u64), String> {
+    let (name, nodes) = text.split_once('=').ok_or("NAME=NODES is wanted")?;
+    let nodes = nodes.parse().ok().filter(|nodes| (1..=100_000).contains(nodes));
+    Ok((name.to_owned(), nodes.ok_or("1 to 100000 nodes are wanted")?))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use clap::Parser;
@@ -107,9 +118,14 @@ pub(crate) mod tests {
 
     #[test]
     fn steps_grow_up_to_the_last() {
-        assert_eq!(plan(&["--nodes", "100", "--max-nodes", "300"]).sizes(), [100, 150, 225, 300]);
-        assert_eq!(plan(&["--nodes", "1", "--growth", "0", "--max-nodes", "3"]).sizes(), [1, 2, 3]);
-        assert_eq!(plan(&["--nodes", "9", "--max-nodes", "3"]).sizes(), [3]);
+        let check = |line: &[&str], expected: &[u64]| assert_eq!(plan(line).sizes("a"), expected, "{line:?}");
+        check(&["--nodes", "100", "--max-nodes", "300"], &[100, 150, 225, 300]);
+        check(&["--nodes", "1", "--growth", "0", "--max-nodes", "3"], &[1, 2, 3]);
+        check(&["--nodes", "9", "--max-nodes", "3"], &[3]);
+        check(&["--max-nodes", "300", "--nodes-of", "b=7", "--nodes-of", "a=200"], &[200, 300]);
+        for wrong in ["a", "a=", "a=0", "a=-1"] {
+            assert!(Line::try_parse_from(["x", "--nodes-of", wrong]).is_err(), "{wrong}");
+        }
     }
 
     #[test]

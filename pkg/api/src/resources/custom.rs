@@ -3,6 +3,7 @@
 //! A definition is kept as text, and compiled for those who ask: most of those in a cluster are never written to
 //! through this server, and a large one costs a hundred times its text.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use apimachinery::kube_version;
@@ -23,6 +24,9 @@ use crate::tree::{child, children, flag, text, texts};
 
 /// What is said of an object that is stored in a version which its definition does not have (any more).
 pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";
+
+/// The member that most of a definition is in: [`json::decode_outline`] of this name reads the rest.
+pub const SCHEMA: &str = "openAPIV3Schema";
 
 /// A custom resource, in all its versions.
 #[derive(Debug)]
@@ -113,8 +117,9 @@ pub struct Custom<'a> {
 }
 
 impl CustomKind {
-    /// Reads the spec of a stored definition, which says at the top what all versions agree on. `names` are those
-    /// that it goes by, `minor` is that of the release whose expressions rules may use.
+    /// Reads the spec of a stored definition, which says at the top what all versions agree on, and whose schemas may
+    /// have been left as [text](SCHEMA). `names` are those that it goes by, `minor` is that of the release whose
+    /// expressions rules may use.
     pub fn of_stored(spec: &Object, names: &Names, terminating: bool, minor: u32) -> Self {
         let preserve_unknown_fields = flag(spec, "preserveUnknownFields");
         let group = text(spec, "group");
@@ -221,9 +226,11 @@ impl CustomVersion {
     fn read(group: &str, spec: &Object, version: &Object) -> Self {
         let name = text(version, "name").to_owned();
         let holder = child(version, "schema").or_else(|| child(spec, "validation"));
-        let schema =
-            holder.and_then(|holder| holder.get("openAPIV3Schema")).filter(|schema| schema.is_object());
-        let text_of_schema = schema.map(Value::to_string);
+        let text_of_schema = match holder.and_then(|holder| holder.get(SCHEMA)) {
+            Some(Value::String(text)) => Some(Cow::Borrowed(text.as_str())),
+            Some(schema @ Value::Object(_)) => Some(Cow::Owned(schema.to_string())),
+            _ => None,
+        };
         let subresources = child(version, "subresources").or_else(|| child(spec, "subresources"));
         let of_version_or_all = |name| match version.get(name).and_then(Value::as_array) {
             Some(list) if !list.is_empty() => version,

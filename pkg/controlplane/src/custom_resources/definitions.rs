@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ::api::resources;
-use ::api::resources::custom::Names;
+use ::api::resources::custom::{Names, SCHEMA};
 use ::api::tree::{child, children, text, texts};
 use bytes::Bytes;
 use registry::follow::{Change, View};
 use registry::meta;
+use schema::json::decode_outline;
 use schema::object::Object;
+use storage::Revision;
 
 /// The finalizer of every definition that is deleted: its objects go first.
 pub(super) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -58,7 +60,13 @@ impl View for Definitions {
     fn apply(&mut self, change: &Change) {
         self.changes += 1;
         self.unreadable.remove(change.name());
-        let read = |bytes: &Bytes| Some(Arc::new(Definition::read(change.object()?, bytes.clone())));
+        let read = |bytes: &Bytes| {
+            let outline = decode_outline(bytes, SCHEMA);
+            let outline = outline.inspect_err(
+                |error| tracing::error!(name = change.name(), %error, "a definition is no JSON"),
+            );
+            Some(Arc::new(Definition::read(outline.ok()?.as_object()?, change.revision(), bytes.clone())))
+        };
         let definition =
             change.bytes().and_then(|bytes| self.known(change.name(), bytes).or_else(|| read(bytes)));
         match definition {
@@ -78,7 +86,7 @@ impl View for Definitions {
 pub(crate) struct Definition {
     pub(super) name: String,
     pub(super) uid: String,
-    pub(super) revision: i64,
+    pub(super) revision: Revision,
     pub(super) generation: i64,
     pub(super) group: String,
     pub(super) namespaced: bool,
@@ -96,8 +104,8 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
-    /// Reads a stored definition.
-    pub(super) fn read(object: &Object, bytes: Bytes) -> Self {
+    /// Reads a stored definition, whose schemas do not matter.
+    pub(super) fn read(object: &Object, revision: Revision, bytes: Bytes) -> Self {
         let empty = Object::new();
         let spec = child(object, "spec").unwrap_or(&empty);
         let status = child(object, "status").unwrap_or(&empty);
@@ -108,7 +116,7 @@ impl Definition {
         Definition {
             name: text(metadata, "name").to_owned(),
             uid: text(metadata, "uid").to_owned(),
-            revision: text(metadata, "resourceVersion").parse().unwrap_or_default(),
+            revision,
             generation: meta::generation(object),
             group: group.to_owned(),
             namespaced: text(spec, "scope") != "Cluster",

@@ -126,11 +126,11 @@ mod tests {
             conditions.iter().map(|status| json!({"type": "NamesAccepted", "status": status})).collect();
         let accepted = if conditions.is_empty() { json!({}) } else { names.clone() };
         let object = json!({
-            "metadata": {"name": format!("{plural}.example.com"), "resourceVersion": "7"},
+            "metadata": {"name": format!("{plural}.example.com")},
             "spec": {"group": "example.com", "names": names},
             "status": {"acceptedNames": accepted, "conditions": conditions},
         });
-        Arc::new(Definition::read(object.as_object().unwrap(), Bytes::new()))
+        Arc::new(Definition::read(object.as_object().unwrap(), 7, Bytes::new()))
     }
 
     /// The plural names of those that may be served.

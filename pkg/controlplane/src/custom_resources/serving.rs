@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ::api::catalog::{self, CustomResource, Group};
 use ::api::cel_times::CelTimes;
 use ::api::resources::Handle;
-use ::api::resources::custom::{CustomKind, Names};
+use ::api::resources::custom::{CustomKind, Names, SCHEMA};
 use ::api::tree::child;
 use apimachinery::kube_version;
 
@@ -236,10 +236,10 @@ fn rows(
     webhooks: &Common,
     cel_times: &Arc<CelTimes>,
 ) -> Option<(CustomResource, Option<Arc<dyn Convert>>)> {
-    let read = schema::json::decode_untyped(&definition.bytes);
+    let read = schema::json::decode_outline(&definition.bytes, SCHEMA);
     let read =
         read.inspect_err(|error| tracing::error!(name = definition.name, %error, "a definition is no JSON"));
-    let value = read.ok()?.value;
+    let value = read.ok()?;
     let spec = child(value.as_object()?, "spec")?;
     let outside = WebhookConversion::read(&definition.name, spec, webhooks);
     let kind = CustomKind::of_stored(spec, &definition.accepted, made_from.terminating, minor);

@@ -1,7 +1,7 @@
 //! Trees to CBOR, byte for byte as upstream's deterministic encoder writes the struct that the tree stands
 //! for.
 
-use jsontree::Value;
+use jsontree::{Lookup, Value};
 use smallvec::SmallVec;
 
 use super::{SELF_DESCRIBED, TREE_DEPTH_MAX};
@@ -178,10 +178,11 @@ fn structure(
     if depth > DEPTH_MAX {
         return Err(Error::TooDeep.into());
     }
+    let lookup = Lookup::new(object);
     let mut entries: SmallVec<[Entry; 16]> = SmallVec::new();
     if message.type_meta {
         for name in ["kind", "apiVersion"] {
-            match object.get(name) {
+            match lookup.get(name) {
                 None | Some(Value::Null) => {}
                 Some(Value::String(text)) if text.is_empty() => {}
                 Some(Value::String(text)) => entries.push(Entry::TypeMeta(name, text)),
@@ -190,7 +191,7 @@ fn structure(
         }
     }
     for member in message.members {
-        let value = object.get(member.name);
+        let value = lookup.get(member.name);
         if !left_out(member.field, value) {
             entries.push(Entry::Field(member.field, value));
         }

@@ -438,6 +438,23 @@ fn untyped_numbers_are_whole_where_they_can_be() {
 }
 
 #[test]
+fn an_outline_leaves_the_objects_of_one_name_as_they_are_written() {
+    let outline = |text: &str| decode_outline(text.as_bytes(), "schema").map_err(|error| error.to_string());
+    let check = |text: &str, expected| assert_eq!(outline(text), Ok(expected), "{text}");
+    check(
+        r#"{"a":[{"schema": { "b" : [1,"}"] } }],"c":2}"#,
+        json!({"a": [{"schema": r#"{ "b" : [1,"}"] }"#}], "c": 2}),
+    );
+    check(r#"{"schema":{"schema":{"schema":1}}}"#, json!({"schema": r#"{"schema":{"schema":1}}"#}));
+    check(
+        r#"{"schema":null,"a":{"schema":[{"x":1}]}}"#,
+        json!({"schema": null, "a": {"schema": [{"x": 1}]}}),
+    );
+    let cut = r#"{"schema":{"a":"#;
+    assert_eq!(outline(cut), Err(decode_untyped(cut.as_bytes()).unwrap_err().to_string()));
+}
+
+#[test]
 fn type_meta_ignores_case_and_reads_to_the_end() {
     let found = |text: &str| {
         type_meta(text.as_bytes()).map(|m| format!("{} {}", m.api_version, m.kind)).map_err(|e| e.to_string())

@@ -91,6 +91,8 @@ pub(crate) struct Decoder<'a> {
     pub(super) nested_at: Option<usize>,
     /// What the rest of the tree may take.
     pub(super) room: Room,
+    /// The name of members that stay text, if somebody asks for that, where no schema says what they are.
+    pub(super) left_as_text: Option<&'static str>,
 }
 
 impl<'a> Decoder<'a> {
@@ -102,6 +104,7 @@ impl<'a> Decoder<'a> {
             saved: None,
             nested_at: None,
             room: Room::UNLIMITED,
+            left_as_text: None,
         }
     }
 

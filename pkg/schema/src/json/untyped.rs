@@ -42,6 +42,20 @@ pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> 
     decoder.finish(value).map(|(value, strict)| Untyped { value, strict })
 }
 
+/// Decodes a value, but objects in members called `name`, wherever they are: those stay JSON text, as a string. For who
+/// wants little of a text of which most is in such members; what is in them is skipped, an order of magnitude faster.
+///
+/// # Errors
+/// As [`decode_untyped`]; within what is left as text, bad syntax alone.
+pub fn decode_outline(text: &[u8], name: &'static str) -> Result<Value, Error> {
+    let mut decoder =
+        Decoder { room: Room::of_body(text.len()), left_as_text: Some(name), ..Decoder::new(text) };
+    let mut value = Value::Null;
+    decoder.any(&mut value)?;
+    decoder.scan.end()?;
+    decoder.finish(value).map(|(value, _)| value)
+}
+
 impl<'a> Decoder<'a> {
     /// Decodes the value that comes next as Go decodes into an empty interface. What was in the slot is lost.
     pub(super) fn any(&mut self, slot: &mut Value) -> Result<(), Error> {
@@ -75,6 +89,12 @@ impl<'a> Decoder<'a> {
         let (slot, there) = object.slot(&*name);
         if there {
             self.report(StrictKind::DuplicateField, &name);
+        }
+        if self.left_as_text.is_some_and(|left| left == name) && self.scan.value_start()? == b'{' {
+            let text = self.scan.skip()?;
+            // What is no UTF-8 is replaced, as it is in strings.
+            *slot = Value::String(String::from_utf8_lossy(text).into());
+            return Ok(());
         }
         self.path.push(Step::Key(name));
         self.any(slot)?;

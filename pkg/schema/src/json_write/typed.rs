@@ -1,6 +1,6 @@
 //! Trees with a type: members in the order of the struct, empty ones left out as its tags say.
 
-use jsontree::Value;
+use jsontree::{Lookup, Value};
 
 use super::{Error, untyped, write_raw, write_string};
 use crate::object::{Object, null_is_set};
@@ -30,6 +30,7 @@ fn structure(
         return Err(Error::TooDeep);
     }
     out.push(b'{');
+    let object = Lookup::new(object);
     if message.type_meta {
         for (name, key) in [("kind", &b"\"kind\":"[..]), ("apiVersion", b"\"apiVersion\":")] {
             match object.get(name) {
@@ -43,7 +44,7 @@ fn structure(
             }
         }
     }
-    members(message, object, out, depth)?;
+    members(message, &object, out, depth)?;
     out.push(b'}');
     Ok(())
 }
@@ -58,7 +59,12 @@ pub(crate) fn member(key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(key);
 }
 
-fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+fn members(
+    message: &'static Message,
+    object: &Lookup<'_>,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> Result<(), Error> {
     for field in message.fields {
         match field.ty {
             Type::Message(inner) if field.inlined() => members(inner, object, out, depth)?,

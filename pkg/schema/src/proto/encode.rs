@@ -3,7 +3,7 @@
 
 use apimachinery::time::{UnixTime, parse_duration, parse_time};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use jsontree::Value;
+use jsontree::{Lookup, Value};
 
 use super::reverse::Reverse;
 use super::{DEPTH_MAX, Error};
@@ -17,7 +17,7 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 /// A member is not of its field's type, or messages nest too deeply; `out` is then unchanged.
 pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Error> {
     let mut reverse = Reverse::new(out);
-    match fields(message, object, &mut reverse, 1) {
+    match fields(message, &Lookup::new(object), &mut reverse, 1) {
         Ok(()) => {
             reverse.finish();
             Ok(())
@@ -29,7 +29,12 @@ pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> 
     }
 }
 
-fn fields(message: &'static Message, object: &Object, out: &mut Reverse, depth: usize) -> Result<(), Error> {
+fn fields(
+    message: &'static Message,
+    object: &Lookup<'_>,
+    out: &mut Reverse,
+    depth: usize,
+) -> Result<(), Error> {
     if depth > DEPTH_MAX {
         return Err(Error::TooDeep);
     }
@@ -53,11 +58,11 @@ fn fields(message: &'static Message, object: &Object, out: &mut Reverse, depth: 
 fn inlined(
     field: &Field,
     inner: &'static Message,
-    object: &Object,
+    object: &Lookup<'_>,
     out: &mut Reverse,
     depth: usize,
 ) -> Result<(), Error> {
-    if field.pointer && !inner.members.iter().any(|m| object.contains_key(m.name)) {
+    if field.pointer && !inner.members.iter().any(|m| object.get(m.name).is_some()) {
         return Ok(());
     }
     let mark = out.written();
@@ -197,8 +202,8 @@ fn message(
     depth: usize,
 ) -> Result<(), Error> {
     match (inner.shape, value) {
-        (Shape::Struct, Value::Object(members)) => fields(inner, members, out, depth),
-        (Shape::Struct, Value::Null) => fields(inner, &Object::new(), out, depth),
+        (Shape::Struct, Value::Object(members)) => fields(inner, &Lookup::new(members), out, depth),
+        (Shape::Struct, Value::Null) => fields(inner, &Lookup::new(&Object::new()), out, depth),
         (Shape::Struct, _) => Err(wrong(field, "an object")),
         (Shape::Wrapper, value) => match inner.fields.first() {
             Some(items) => list(items, Some(value), out, depth),
