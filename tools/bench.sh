@@ -5,7 +5,7 @@
 #
 # Both servers work on one etcd and on the same objects: upstream's, with all their defaults and managed
 # fields, so that answers have the same size. Results: a table, target/bench/report.json and chart.svg.
-# Needs the release builds of kube-apiserver and apibench, and etcd in target/tools/bin.
+# Needs the release builds of kube-apiserver (or MAINSTAY, a binary) and apibench, and etcd in target/tools/bin.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -76,6 +76,6 @@ if [ -n "$upstream" ]; then
   done
   "$target/release/apibench" --insecure "${servers[@]}" --rounds 1 --seconds 1 "${objects[@]}" get >/dev/null
 fi
-serve mainstay "$target/release/kube-apiserver"
+serve mainstay "${MAINSTAY:-$target/release/kube-apiserver}"
 [ -z "$upstream" ] || servers=("${servers[@]:2:2}" "${servers[@]:0:2}") # ratios are to the first one
 "$target/release/apibench" --insecure "${servers[@]}" --json "$out/report.json" --plot "$out/chart.svg" "$@"

@@ -7,12 +7,10 @@
 #   THIRD-PARTY-LICENSES.txt          the licences of that
 #   SHA256SUMS                        of all of these
 #
-# Names say nothing of the machine or the day, and paths of the machine are mapped away, so that two builds of one
-# commit by one toolchain can be compared.
+# Names say nothing of the machine or the day, and tools/static-build.sh, which says how the binary is linked, maps paths
+# of the machine away.
 #
-# The binary is linked against the C library statically: musl's, if rustup has that target and there is a compiler for
-# it (CC_x86_64_unknown_linux_musl or musl-gcc), else glibc's, whose libc.a has to be there (Debian: libc6-dev).
-# DIST_BINARY=PATH packs a binary that was built already.
+# PROFILE=FILE builds it for what tools/profile.sh saw it do. DIST_BINARY=PATH packs a binary that was built already.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,30 +24,14 @@ esac
 
 die() { echo "tools/dist.sh: $*" >&2; exit 1; }
 
-# The target whose C library can be linked statically here.
-static_target() {
-  local musl="$machine-unknown-linux-musl"
-  if rustup target list --installed 2>/dev/null | grep -qx "$musl" && command -v musl-gcc >/dev/null; then
-    echo "$musl"
-  elif [ -n "$(find /usr/lib /usr/lib64 -name libc.a 2>/dev/null | head -1)" ]; then
-    echo "$machine-unknown-linux-gnu"
-  else
-    die "neither musl-gcc with rustup's $musl nor glibc's libc.a is here"
-  fi
-}
-
-build() {
-  local target=$1 home=${CARGO_HOME:-$HOME/.cargo}
-  # The flags are for the target alone, for procedural macros cannot be static: hence --target also for this machine.
-  RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$root=/mainstay --remap-path-prefix=$home=/cargo" \
-    "${CARGO:-cargo}" build --manifest-path "$root/Cargo.toml" --locked --release --target "$target" -p kube-apiserver
-}
-
 binary=${DIST_BINARY:-}
 if [ -z "$binary" ]; then
-  target=$(static_target)
-  build "$target"
-  binary="${CARGO_TARGET_DIR:-$root/target}/$target/release/kube-apiserver"
+  flags=
+  if [ -n "${PROFILE:-}" ]; then
+    [ -f "$PROFILE" ] || die "there is no profile $PROFILE"
+    flags=-Cprofile-use=$(realpath "$PROFILE")
+  fi
+  binary=$("$root/tools/static-build.sh" "${CARGO_TARGET_DIR:-$root/target}" "$flags")
 fi
 
 mkdir -p "$out"
