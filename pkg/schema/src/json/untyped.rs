@@ -43,7 +43,7 @@ pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> 
 }
 
 /// Decodes a value, but objects in members called `name`, wherever they are: those stay JSON text, as a string. For who
-/// wants little of a text of which most is in such members; what is in them is skipped, an order of magnitude faster.
+/// wants little of a text of which most is in such members: skipping takes a third of the time of decoding.
 ///
 /// # Errors
 /// As [`decode_untyped`]; within what is left as text, bad syntax alone.
