@@ -15,7 +15,7 @@ build: deps
 	$(CARGO) build --release -p kube-apiserver
 
 # What is given to others, in dist/: a static binary, its debug information, a bill of materials, licences, checksums.
-# PROFILE: what `make profile` made, for a server that needs a quarter less of the processor.
+# PROFILE: what `make profile` made, for a server that needs less of the processor.
 PROFILE ?=
 dist: deps
 	PROFILE=$(PROFILE) tools/dist.sh dist

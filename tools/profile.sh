@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a profile of what the server does under load, from which `make dist PROFILE=FILE` builds one that needs a quarter less
-# of the processor: rustc then knows what is hot, and puts it together.
+# Makes a profile of what the server does under load, from which `make dist PROFILE=FILE` builds one that needs less of the
+# processor: rustc then knows what is hot, and puts it together.
 #
 #   tools/profile.sh [FILE]       target/profile/kube-apiserver.profdata if none is named
 #
@@ -24,7 +24,7 @@ profdata() {
   major=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
   for candidate in "${LLVM_PROFDATA:-}" "$sysroot"/lib/rustlib/*/bin/llvm-profdata "llvm-profdata-$major" llvm-profdata; do
     [ -n "$candidate" ] && command -v "$candidate" >/dev/null || continue
-    "$candidate" --version | grep -q "LLVM version $major\." && echo "$candidate" && return
+    [[ $("$candidate" --version 2>/dev/null) != *"LLVM version $major."* ]] || { echo "$candidate"; return; }
   done
   die "no llvm-profdata of LLVM $major; try: rustup component add llvm-tools"
 }

@@ -3,7 +3,7 @@
 use crate::{Object, Value};
 
 /// An object that is asked for many names, most of which it lacks. A name of a length that none of its members has is
-/// not looked for. Making one reads the lengths of all names; it pays from a handful of questions on.
+/// not looked for. Making one reads the lengths of all names.
 pub struct Lookup<'a> {
     object: &'a Object,
     /// A bit for each length, modulo 64, that a member's name has.

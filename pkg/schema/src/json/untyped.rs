@@ -35,11 +35,7 @@ pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
 /// # Errors
 /// As [`decode_untyped`].
 pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> {
-    let mut decoder = Decoder { room, ..Decoder::new(text) };
-    let mut value = Value::Null;
-    decoder.any(&mut value)?;
-    decoder.scan.end()?;
-    decoder.finish(value).map(|(value, strict)| Untyped { value, strict })
+    Decoder { room, ..Decoder::new(text) }.whole()
 }
 
 /// Decodes a value, but objects in members called `name`, wherever they are: those stay JSON text, as a string. For who
@@ -48,15 +44,19 @@ pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> 
 /// # Errors
 /// As [`decode_untyped`]; within what is left as text, bad syntax alone.
 pub fn decode_outline(text: &[u8], name: &'static str) -> Result<Value, Error> {
-    let mut decoder =
-        Decoder { room: Room::of_body(text.len()), left_as_text: Some(name), ..Decoder::new(text) };
-    let mut value = Value::Null;
-    decoder.any(&mut value)?;
-    decoder.scan.end()?;
-    decoder.finish(value).map(|(value, _)| value)
+    let (room, left_as_text) = (Room::of_body(text.len()), Some(name));
+    Decoder { room, left_as_text, ..Decoder::new(text) }.whole().map(|untyped| untyped.value)
 }
 
 impl<'a> Decoder<'a> {
+    /// Decodes the one value that is all of the text.
+    fn whole(mut self) -> Result<Untyped, Error> {
+        let mut value = Value::Null;
+        self.any(&mut value)?;
+        self.scan.end()?;
+        self.finish(value).map(|(value, strict)| Untyped { value, strict })
+    }
+
     /// Decodes the value that comes next as Go decodes into an empty interface. What was in the slot is lost.
     pub(super) fn any(&mut self, slot: &mut Value) -> Result<(), Error> {
         *slot = match self.scan.value_start()? {
