@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
@@ -44,7 +44,8 @@ impl WatchDrain {
     /// Counts a watch while it lives, and is ready when the watch has to end.
     pub(crate) fn turn(&self) -> Turn {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
-        Turn { begun: Box::pin(self.0.begun.clone().cancelled_owned()), wait: None, shared: self.0.clone() }
+        let begun = Box::pin(self.0.begun.clone().cancelled_owned());
+        Turn { begun, waiting: None, wait: None, shared: self.0.clone() }
     }
 }
 
@@ -55,6 +56,8 @@ fn pause(grace: Duration, watches: u32) -> Duration {
 /// Ready when it is a watch's turn to end.
 pub(crate) struct Turn {
     begun: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Who `begun` will wake. All watches share what it asks, and its locks, so it is not asked twice for the same one.
+    waiting: Option<Waker>,
     /// Made when the drain has begun: an idle watch is small.
     wait: Option<Pin<Box<Sleep>>>,
     shared: Arc<Shared>,
@@ -68,6 +71,11 @@ impl Future for Turn {
         let wait = match &mut this.wait {
             Some(wait) => wait,
             None => {
+                let waits = this.waiting.as_ref().is_some_and(|waiting| waiting.will_wake(cx.waker()));
+                if waits && this.shared.pause.get().is_none() {
+                    return Poll::Pending;
+                }
+                this.waiting = Some(cx.waker().clone());
                 ready!(this.begun.as_mut().poll(cx));
                 let before = this.shared.told.fetch_add(1, Ordering::Relaxed);
                 let pause = this.shared.pause.get().copied().unwrap_or_default();

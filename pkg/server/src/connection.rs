@@ -22,7 +22,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use audit::Sink;
@@ -34,9 +34,14 @@ use crate::gather::Gathered;
 use crate::heads::head::{FIELDS_MAX, Refusal};
 use crate::heads::{HEAD_BYTES_MAX, Heads};
 use crate::lifecycle::Lifecycle;
+use crate::part::Part;
 use crate::request_body::RequestBody;
 use crate::tls::Tls;
 use crate::tls::presented::Shown;
+
+mod endings;
+
+use endings::Endings;
 
 /// How long a connection that was told to go may take to say goodbye.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
@@ -234,25 +239,14 @@ pub(crate) async fn serve<S>(
     let output = Gathered::new(observed, peer.protocol == Protocol::Http2);
     let io = TokioIo::new(Heads::new(output.clone(), Arc::clone(&peer)));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
-    let (mut draining, mut leaving) = (false, false);
+    let mut endings = Endings::default();
     let mut expired = pin!(peer.activity.expired());
     let mut stalled = pin!(peer.activity.stalled());
-    let mut gone_by = None;
     loop {
+        let ending = pin!(endings.next(&peer, &lifecycle, expired.as_mut(), stalled.as_mut()));
         tokio::select! {
             biased; // so that what is answered from now on says that it was the last
-            () = lifecycle.draining().cancelled(), if !draining => (draining, leaving) = (true, true),
-            () = peer.retire.cancelled(), if !leaving => leaving = true,
-            () = expired.as_mut(), if gone_by.is_none() => {
-                leaving = true;
-                gone_by = Some(Instant::now() + GOODBYE_MAX);
-            }
-            // Nobody may hold up the end of a server by not reading.
-            () = stalled.as_mut(), if draining => {
-                tracing::debug!(remote = %peer.remote, "cut off: it does not read its answers");
-                return;
-            }
-            () = sleep_until(gone_by.unwrap_or_else(Instant::now)), if gone_by.is_some() => return,
+            cut = Part::new(ending) => if cut { return },
             ended = poll_fn(|cx| output.poll_driving(connection.as_mut(), cx)) => {
                 if let Err(error) = ended.map_err(Into::into).flatten() {
                     tracing::debug!(remote = %peer.remote, error, "connection ended");
@@ -260,9 +254,7 @@ pub(crate) async fn serve<S>(
                 return refuse(&peer, output).await;
             }
         }
-        if leaving {
-            connection.as_mut().graceful_shutdown();
-        }
+        connection.as_mut().graceful_shutdown();
     }
 }
 

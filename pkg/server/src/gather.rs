@@ -2,8 +2,11 @@
 //!
 //! HTTP/2 flushes after every frame of data. When an event reaches fifty watches of one connection,
 //! that would be fifty TLS records, fifty system calls and fifty packets. So a flush sends nothing
-//! here. What the streams of a connection have to say is gathered until every task that was ready to
-//! run by then has had its turn, or until there is enough of it, and then goes out at once.
+//! here, and a connection that one of its streams has woken first goes to the end of the queue of tasks that can run: by
+//! the time that it looks, each of its streams that was ready has said what it has to say, and all of it goes out at once.
+//! Streams of many connections that hear of the same event then run one after the other, and so do the connections: the
+//! processor finds the code of each in its cache, where going through all of it for each connection finds little. What
+//! comes from the client does not wait.
 //!
 //! A client that asks for much can take more at a time than others should have to wait for: encrypting and sending
 //! some megabytes keeps a thread busy for milliseconds. So a connection gives way after [`TURN_BYTES`].
@@ -12,9 +15,11 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::part::Wakes;
 
 /// So much is sent without waiting for more, and nothing is taken on top of it while the client does
 /// not read. Four TLS records.
@@ -40,10 +45,14 @@ struct Output<S> {
     gathers: bool,
     /// Whether the stream may still hold something back.
     unflushed: bool,
-    /// Whether other tasks have had their turn since there was something to send.
+    /// Whether other tasks have had their turn since the connection was woken.
     waited: bool,
     /// How much was sent since others had their turn.
     sent: usize,
+    /// Whether something has come from the client.
+    reads: Arc<Wakes>,
+    /// Calls `reads`.
+    read_waker: Waker,
 }
 
 impl<S> Clone for Gathered<S> {
@@ -58,7 +67,10 @@ impl<S> Gathered<S> {
     pub(crate) fn new(stream: S, gathers: bool) -> Self {
         let (waiting, taken) = (Vec::new(), 0);
         let (last, unflushed, waited, sent) = (0, false, false, 0);
-        let output = Output { stream, waiting, taken, last, gathers, unflushed, waited, sent };
+        let reads = Wakes::new(true);
+        let read_waker = Waker::from(Arc::clone(&reads));
+        let output =
+            Output { stream, waiting, taken, last, gathers, unflushed, waited, sent, reads, read_waker };
         Gathered(Arc::new(Mutex::new(output)))
     }
 
@@ -98,7 +110,8 @@ impl<S: AsyncWrite + Unpin> Output<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Gathered<S> {
-    /// Polls a connection that writes to a clone of this, and sends what it has written.
+    /// Polls a connection that writes to a clone of this, after other tasks have had their turn, and sends what it has
+    /// written.
     ///
     /// # Errors
     /// Why nothing can be sent any more.
@@ -107,28 +120,31 @@ impl<S: AsyncWrite + Unpin> Gathered<S> {
         connection: Pin<&mut C>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<C::Output>> {
+        let mut output = self.lock();
+        output.waited = output.gathers && !output.reads.take() && !output.waited;
+        if output.waited {
+            // To the end of the queue of tasks that can run now.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        drop(output);
         if let Poll::Ready(ended) = connection.poll(cx) {
             return Poll::Ready(Ok(ended));
         }
         let mut output = self.lock();
-        if !output.unflushed {
-            return Poll::Pending;
+        if output.unflushed {
+            ready!(output.poll_send(cx))?;
         }
-        if !output.waited && output.room() > 0 {
-            // To the end of the queue of tasks that can run now.
-            output.waited = true;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        ready!(output.poll_send(cx))?;
-        output.waited = false;
         Poll::Pending
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Gathered<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.lock().stream).poll_read(cx, buf)
+        let mut output = self.lock();
+        let Output { stream, reads, read_waker, .. } = &mut *output;
+        reads.register(cx);
+        Pin::new(stream).poll_read(&mut Context::from_waker(read_waker), buf)
     }
 }
 

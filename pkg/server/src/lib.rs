@@ -32,6 +32,7 @@ mod inflight;
 mod lifecycle;
 mod listener;
 mod pages;
+mod part;
 mod process;
 mod request_body;
 mod respond;

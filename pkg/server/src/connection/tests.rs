@@ -10,6 +10,7 @@ use authorization::Mode;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::*;
 use crate::ChainOptions;

@@ -14,6 +14,19 @@ struct Client {
     flushes: usize,
     room: usize,
     gone: bool,
+    /// Who waits for something to read.
+    reader: Option<Waker>,
+}
+
+impl AsyncRead for Client {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        _: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
 }
 
 impl AsyncWrite for Client {
@@ -50,7 +63,7 @@ impl Wake for Wakes {
 }
 
 fn gathered(gathers: bool, room: usize) -> Gathered<Client> {
-    Gathered::new(Client { writes: Vec::new(), flushes: 0, room, gone: false }, gathers)
+    Gathered::new(Client { writes: Vec::new(), flushes: 0, room, gone: false, reader: None }, gathers)
 }
 
 /// Writes and flushes as HTTP/2 does for a frame. Returns whether the output took it.
@@ -64,24 +77,49 @@ fn sizes(output: &Gathered<Client>) -> Vec<usize> {
     output.lock().stream.writes.iter().map(Vec::len).collect()
 }
 
+/// A connection that writes a frame whenever it is polled, and how often that was.
+fn talkative(output: &Gathered<Client>) -> (impl Future<Output = ()> + Unpin + use<>, Arc<AtomicUsize>) {
+    let (mut writer, polls) = (output.clone(), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&polls);
+    let connection = poll_fn(move |cx| {
+        counted.fetch_add(1, SeqCst);
+        assert!(frame(&mut writer, cx, b"event"));
+        Poll::Pending
+    });
+    (connection, polls)
+}
+
 #[test]
 fn frames_of_one_turn_leave_at_once() {
     let mut output = gathered(true, usize::MAX);
+    output.lock().reads.take();
     let wakes = Arc::new(Wakes::default());
     let waker = Waker::from(Arc::clone(&wakes));
     let mut cx = Context::from_waker(&waker);
-    let mut writer = output.clone();
-    let mut connection = pin!(poll_fn(move |cx| {
-        assert!(frame(&mut writer, cx, b"event"));
-        Poll::<()>::Pending
-    }));
-    assert!(output.poll_driving(connection.as_mut(), &mut cx).is_pending());
-    assert_eq!((sizes(&output), wakes.0.load(SeqCst)), (vec![], 1), "others have their turn first");
+    let (mut connection, polls) = talkative(&output);
+    assert!(output.poll_driving(Pin::new(&mut connection), &mut cx).is_pending());
+    assert_eq!((polls.load(SeqCst), wakes.0.load(SeqCst)), (0, 1), "others have their turn first");
     assert!(frame(&mut output, &mut cx, b"another"));
-    assert!(output.poll_driving(connection.as_mut(), &mut cx).is_pending());
-    assert_eq!((sizes(&output), wakes.0.load(SeqCst)), (vec![5 + 7 + 5], 1));
+    assert!(output.poll_driving(Pin::new(&mut connection), &mut cx).is_pending());
+    assert_eq!((sizes(&output), wakes.0.load(SeqCst)), (vec![7 + 5], 1));
     let output = output.lock();
     assert_eq!((output.stream.flushes, output.waiting.capacity()), (1, 0));
+}
+
+#[test]
+fn what_comes_from_the_client_does_not_wait() {
+    let mut output = gathered(true, usize::MAX);
+    output.lock().reads.take();
+    let wakes = Arc::new(Wakes::default());
+    let waker = Waker::from(Arc::clone(&wakes));
+    let mut cx = Context::from_waker(&waker);
+    let (mut connection, polls) = talkative(&output);
+    let read = Pin::new(&mut output).poll_read(&mut cx, &mut ReadBuf::new(&mut [0; 8]));
+    assert!(read.is_pending());
+    output.lock().stream.reader.take().unwrap().wake();
+    assert_eq!(wakes.0.load(SeqCst), 1);
+    assert!(output.poll_driving(Pin::new(&mut connection), &mut cx).is_pending());
+    assert_eq!((sizes(&output), polls.load(SeqCst), wakes.0.load(SeqCst)), (vec![5], 1, 1));
 }
 
 #[test]
