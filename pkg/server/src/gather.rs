@@ -3,10 +3,8 @@
 //! HTTP/2 flushes after every frame of data. When an event reaches fifty watches of one connection,
 //! that would be fifty TLS records, fifty system calls and fifty packets. So a flush sends nothing
 //! here, and a connection that one of its streams has woken first goes to the end of the queue of tasks that can run: by
-//! the time that it looks, each of its streams that was ready has said what it has to say, and all of it goes out at once.
-//! Streams of many connections that hear of the same event then run one after the other, and so do the connections: the
-//! processor finds the code of each in its cache, where going through all of it for each connection finds little. What
-//! comes from the client does not wait.
+//! the time that it looks, each of its streams that was ready has said what it has to say, and one look is enough to take
+//! all of it and send it at once. What comes from the client does not wait.
 //!
 //! A client that asks for much can take more at a time than others should have to wait for: encrypting and sending
 //! some megabytes keeps a thread busy for milliseconds. So a connection gives way after [`TURN_BYTES`].
