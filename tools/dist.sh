@@ -29,8 +29,8 @@ if [ -z "$binary" ]; then
   flags=
   if [ -n "${PROFILE:-}" ]; then
     [ -f "$PROFILE" ] || die "there is no profile $PROFILE"
-    # Calls through tables are left as they are: promoted to direct ones, all of the server is inlined into the loop of the
-    # runtime that calls every task, and LLVM is not done with the registers of that one function after half an hour.
+    # Calls through tables are left as they are. Promoted to direct ones, tasks are inlined into the loop of the runtime that
+    # calls every one of them, and LLVM is not done with the registers of that function after half an hour.
     flags="-Cprofile-use=$(realpath "$PROFILE") -Cllvm-args=-disable-icp"
   fi
   binary=$("$root/tools/static-build.sh" "${CARGO_TARGET_DIR:-$root/target}" "$flags")

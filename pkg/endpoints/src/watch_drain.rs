@@ -98,6 +98,9 @@ impl Drop for Turn {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::task::Wake;
+
     use futures::future::join_all;
     use tokio::time::Instant;
 
@@ -111,6 +114,28 @@ mod tests {
         assert_eq!(pause(seconds(10), 10_000), Duration::from_millis(1));
         assert_eq!(pause(Duration::ZERO, 10_000), Duration::ZERO);
         assert_eq!(pause(seconds(1), 0), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_watch_is_told_by_whoever_polled_it_last() {
+        let drain = WatchDrain::default();
+        let (mut turn, polled) = (drain.turn(), [(); 2].map(|()| Arc::new(Flag::default())));
+        for flag in [0, 0, 1, 1] {
+            let waker = Waker::from(Arc::clone(&polled[flag]));
+            assert!(Pin::new(&mut turn).poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        drain.begin(Duration::from_secs(1));
+        assert!(polled[1].0.load(Ordering::Relaxed), "the last one is woken");
+        assert!(Pin::new(&mut turn).poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    }
+
+    #[derive(Default)]
+    struct Flag(AtomicBool);
+
+    impl Wake for Flag {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 
     #[tokio::test(start_paused = true)]
