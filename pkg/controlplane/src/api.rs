@@ -83,8 +83,8 @@ pub struct Api {
     pub collectors: Vec<Arc<dyn Collector>>,
     /// Keeps the watch cache up to date while it runs, which it should as long as requests are served.
     pub cache_driver: Driver,
-    /// What else goes on as long as requests are served.
-    pub background: BoxFuture<'static, ()>,
+    /// What else goes on as long as requests are served, each for itself.
+    pub background: Vec<BoxFuture<'static, ()>>,
     /// What is done when the server was told to stop, while it still serves.
     pub before_stop: BoxFuture<'static, ()>,
     /// Who decides what users may do: the chain, reviews and admission ask the same.
@@ -199,10 +199,23 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let mut collectors = counted.collectors(&delegator, &served, config, process.heavy, &process.tasks);
     let parts = [of_authorizers, senders.collectors, replicas.collectors, vec![repairs.clone() as _]];
     collectors.extend(parts.into_iter().flatten().chain(plugins.collectors).chain(others.figures));
-    let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
+    let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
     let cache_filled = awaits.added_to(&mut hooks);
+    let mut background: Vec<BoxFuture<'static, ()>> = vec![
+        counting,
+        Box::pin(async move { repairs.keep_repairing().await }),
+        Box::pin(following_ranges.run()),
+        Box::pin(keep_fresh(signer)),
+        plugins.followed,
+        senders.followed,
+        followed,
+        others.run,
+        custom.run,
+        flow.run,
+    ];
+    background.extend(replicas.run);
     Ok(Api {
         looks: Looks::new(delegator.clone(), &counted.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
@@ -211,11 +224,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         authenticator: senders.authenticator,
         collectors,
         cache_driver,
-        background: Box::pin(async move {
-            let views = future::join4(following_ranges.run(), plugins.followed, others.run, followed);
-            let own = future::join4(views, custom.run, keep_fresh(signer), future::join_all(replicas.run));
-            tokio::join!(background, repairs.keep_repairing(), own, senders.followed, flow.run);
-        }),
+        background,
         before_stop,
         forkable: Forkable::new(delegator, custom.kinds, &served),
         cache_filled,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -71,7 +71,8 @@ pub struct Running {
     chain: Arc<Chain>,
     watch_drain: WatchDrain,
     ready: JoinHandle<Result<(), RunError>>,
-    cache: JoinHandle<()>,
+    /// What goes on as long as requests are served.
+    background: JoinSet<()>,
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
     /// The threads of heavy requests and what is behind the chain, for tests.
@@ -181,10 +182,10 @@ pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Resu
     let (address, trust) = (front.address, front.credentials.trust.clone());
     tracing::info!(%address, "serving securely");
     let serving = serve(front, &config, Arc::clone(&chain), ends.clone());
-    let (cache, background, following) = (api.cache_driver.run(), api.background, encryption.following);
-    let cache = tokio::spawn(async move {
-        tokio::join!(cache, background, memory.keep_reading(), following);
-    });
+    let mut background: JoinSet<()> = api.background.into_iter().collect();
+    background.spawn(api.cache_driver.run());
+    background.spawn(async move { memory.keep_reading().await });
+    background.spawn(encryption.following);
     let (storage, wait_max) = (Arc::clone(&store.storage), config.serving.storage_wait_max);
     let ready = hooks.run(storage, wait_max, api.cache_filled, tasks.clone());
     Ok(Running {
@@ -195,7 +196,7 @@ pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Resu
         chain,
         watch_drain: ends.watches,
         ready: tokio::spawn(ready),
-        cache,
+        background,
         tasks,
         before_stop: api.before_stop,
         behind: (heavy, api.dispatch),
@@ -316,7 +317,7 @@ impl Running {
     /// told to end, requests finished, store closed. A server that sends clients away
     /// (`--shutdown-send-retry-after`) listens until the requests under way are finished; another one stops
     /// listening first.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
         tracing::info!("shutting down");
         self.lifecycle.terminate();
         let balancers = self.config.serving.shutdown_delay / 2;
@@ -336,7 +337,7 @@ impl Running {
         let _ = self.serving.await;
         self.ready.abort();
         self.tasks.finish(TASKS_END_MAX).await;
-        self.cache.abort();
+        self.background.shutdown().await;
         self.store.write_snapshot(&self.config).await;
         self.store.close().await;
         if let Some(recorder) = self.recorder {

@@ -293,7 +293,8 @@ fn salvaged(message: &'static schema::table::Message, value: &[u8]) -> Option<Ob
     schema::patch::collapse(message, Value::Object(object)).ok().map(|decoded| decoded.object)
 }
 
-fn group_of<'a>(row: &StorageRow<'a>) -> &'a str {
+/// The group of a row.
+pub(crate) fn group_of<'a>(row: &StorageRow<'a>) -> &'a str {
     split_api_version(row.group_version).0
 }
 

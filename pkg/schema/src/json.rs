@@ -5,6 +5,8 @@
 //! that the tables do not know is scanned and dropped, never built.
 
 pub(crate) mod base64;
+mod braces;
+mod canonical;
 pub(crate) mod complaint;
 pub mod errors;
 pub(crate) mod leaf;
@@ -18,13 +20,14 @@ pub(crate) mod typed;
 pub(crate) mod unquote;
 mod untyped;
 
+pub use canonical::is_canonical;
 pub(crate) use complaint::{Place, go_type, kind_of};
 pub use errors::{Error, StrictError, StrictKind, TypeError};
 pub use meta::{TypeMeta, type_meta};
 pub use operations::check_operations;
 pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};
-pub use untyped::{Untyped, decode_outline, decode_untyped, decode_untyped_within};
+pub use untyped::{Untyped, decode_outline, decode_untyped, decode_untyped_within, decode_without};
 
 /// How deep JSON may nest at all (Go's limit); deeper is a syntax error.
 pub const DEPTH_MAX: usize = 10_000;

@@ -9,6 +9,8 @@
 
 #[path = "codecs/archive.rs"]
 mod archive;
+#[path = "codecs/canonical_json.rs"]
+mod canonical_json;
 #[path = "codecs/cbor.rs"]
 mod cbor;
 #[path = "codecs/fixtures.rs"]

@@ -9,11 +9,11 @@
 //! u64        revision
 //! u32        length of what follows
 //!            the change as in the log (`record`), with the milliseconds that its key has left as its deadline
-//! [u8; 32] SHA-256 of all of the above
+//! u32      CRC-32 of all of the above
 //! ```
 //!
 //! Numbers are little-endian. The last record is the change that made the store's revision, and only that one may
-//! be a deletion.
+//! be a deletion. The checksum finds what happens to files by accident. Who may write one may put anything into it.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -24,19 +24,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use sha2::{Digest, Sha256};
+use crc32fast::Hasher;
 use storage::mvcc::{Change, Image, Millis};
 use storage::{Error, Revision};
 
 use crate::record;
 
 const MAGIC: &[u8; 8] = b"MAINSTAY";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Magic, format, number and length of records.
 const HEAD: usize = 8 + 4 + 8 + 8;
 /// Revision and length.
 const RECORD_HEAD: usize = 8 + 4;
-const DIGEST: usize = 32;
+const CHECKSUM: usize = 4;
 
 /// The pieces of a snapshot, in order. Values are shared with the store, not copied.
 ///
@@ -64,13 +64,13 @@ pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<
         [head, value]
     });
     let mut rest = std::iter::once(head.freeze()).chain(records);
-    let mut digest = Some(Sha256::new());
+    let mut checksum = Some(Hasher::new());
     Ok(std::iter::from_fn(move || match rest.next() {
         Some(piece) => {
-            digest.as_mut()?.update(&piece);
+            checksum.as_mut()?.update(&piece);
             Some(piece)
         }
-        None => Some(Bytes::copy_from_slice(&digest.take()?.finalize())),
+        None => Some(Bytes::copy_from_slice(&checksum.take()?.finalize().to_le_bytes())),
     }))
 }
 
@@ -141,12 +141,12 @@ pub fn decode(snapshot: &Bytes) -> Result<Image, String> {
     let (count, rest) = rest.split_first_chunk().ok_or_else(cut)?;
     let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
     let (count, length) = (u64::from_le_bytes(*count), u64::from_le_bytes(*length));
-    let (records, digest) = rest.split_last_chunk::<DIGEST>().ok_or_else(cut)?;
+    let (records, checksum) = rest.split_last_chunk::<CHECKSUM>().ok_or_else(cut)?;
     if records.len() as u64 != length {
         return Err(format!("the snapshot says that it has {length} bytes, and has {}", records.len()));
     }
     let checked = snapshot.get(..HEAD + records.len()).ok_or_else(cut)?;
-    if Sha256::digest(checked).as_slice() != digest {
+    if crc32fast::hash(checked) != u32::from_le_bytes(*checksum) {
         return Err("the snapshot is damaged: its checksum differs".to_owned());
     }
     changes(snapshot, records, count)

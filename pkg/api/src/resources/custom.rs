@@ -25,7 +25,7 @@ use crate::tree::{child, children, flag, text, texts};
 /// What is said of an object that is stored in a version which its definition does not have (any more).
 pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";
 
-/// The member that most of a definition is in: [`json::decode_outline`] of this name reads the rest.
+/// The member that most of a definition is in: [`json::decode_outline`] and [`json::decode_without`] this name read the rest.
 pub const SCHEMA: &str = "openAPIV3Schema";
 
 /// A custom resource, in all its versions.

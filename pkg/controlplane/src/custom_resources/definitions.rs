@@ -9,7 +9,7 @@ use ::api::tree::{child, children, text, texts};
 use bytes::Bytes;
 use registry::follow::{Change, View};
 use registry::meta;
-use schema::json::decode_outline;
+use schema::json::decode_without;
 use schema::object::Object;
 use storage::Revision;
 
@@ -61,11 +61,11 @@ impl View for Definitions {
         self.changes += 1;
         self.unreadable.remove(change.name());
         let read = |bytes: &Bytes| {
-            let outline = decode_outline(bytes, SCHEMA);
-            let outline = outline.inspect_err(
+            let read = decode_without(bytes, SCHEMA);
+            let read = read.inspect_err(
                 |error| tracing::error!(name = change.name(), %error, "a definition is no JSON"),
             );
-            Some(Arc::new(Definition::read(outline.ok()?.as_object()?, change.revision(), bytes.clone())))
+            Some(Arc::new(Definition::read(read.ok()?.as_object()?, change.revision(), bytes.clone())))
         };
         let definition =
             change.bytes().and_then(|bytes| self.known(change.name(), bytes).or_else(|| read(bytes)));

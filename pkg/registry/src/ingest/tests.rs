@@ -161,6 +161,29 @@ fn what_has_become_a_default_is_filled_in() {
 }
 
 #[test]
+fn a_definition_is_read_without_its_schema_if_nothing_is_missing_from_it() {
+    let definition = json!({
+        "metadata": {"name": "as.g", "labels": {"a": "b"}, "creationTimestamp": "2026-01-02T03:04:05Z"},
+        "spec": {"group": "g", "scope": "Cluster", "names": {"plural": "as", "kind": "A"}, "versions": [
+            {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}},
+        ]},
+    });
+    let plural = "customresourcedefinitions";
+    let (written, lacking) = (complete(plural, definition.clone()), encoded(plural, definition));
+    let read = |value: &[u8]| {
+        let element = element(plural, Bytes::copy_from_slice(value));
+        assert_eq!(element.header().label("a"), Some("b"));
+        (element.value().unwrap().clone(), form(plural).servable_outline(value).is_some())
+    };
+    assert_eq!(read(&written), (written.clone(), true));
+    assert_eq!(read(&lacking), (written.clone(), false), "names and a strategy are missing");
+    let spaced = String::from_utf8(written.to_vec()).unwrap().replace(":{", ": {");
+    assert_eq!(read(spaced.as_bytes()), (written.clone(), false));
+    let other = String::from_utf8(written.to_vec()).unwrap().replace("k8s.io/v1beta1", "k8s.io/v1");
+    assert!(!read(other.as_bytes()).1, "it is of another version");
+}
+
+#[test]
 fn defaults_are_those_of_the_version_that_was_written() {
     let old = json!({
         "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "spec": {"maxReplicas": 3},

@@ -1,5 +1,5 @@
-//! Any bytes as the JSON of a few types with many kinds of fields, and without a type: no panic, and
-//! what decodes once decodes again from what is written.
+//! Any bytes as the JSON of a few types with many kinds of fields, and without a type: no panic, what decodes once
+//! decodes again from what is written, and what is said to be canonical is what is written.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -16,11 +16,18 @@ const TYPES: [(&str, &str); 5] = [
 fuzz_target!(|text: &[u8]| {
     let _ = json::type_meta(text);
     let _ = json::decode_untyped(text);
+    let _ = json::decode_outline(text, "openAPIV3Schema");
     for (api_version, kind) in TYPES {
         let message = builtin::kind(api_version, kind).expect("the type is in the tables");
-        let Ok(decoded) = json::decode(message, text) else { continue };
+        let is_canonical = json::is_canonical(message, text);
+        let Ok(decoded) = json::decode(message, text) else {
+            assert!(!is_canonical);
+            continue;
+        };
         let mut out = Vec::new();
-        if json_write::encode(message, &decoded.object, &mut out).is_ok() {
+        let written = json_write::encode(message, &decoded.object, &mut out).is_ok();
+        assert!(!is_canonical || written && out == text);
+        if written {
             json::decode(message, &out).expect("what was written decodes");
         }
     }

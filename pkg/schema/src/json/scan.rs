@@ -4,6 +4,7 @@
 
 use smallvec::SmallVec;
 
+use super::braces::end_of_object;
 use super::errors::{Error, syntax_error};
 use super::stops::Stops;
 use super::unquote::RawString;
@@ -202,6 +203,13 @@ impl<'a> Scanner<'a> {
             b'{' | b'[' => self.skip_nested()?,
             _ => self.skip_scalar(first)?,
         }
+        Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+
+    /// Consumes the object at the cursor, whose text is known to be JSON, and returns that text.
+    pub(crate) fn object(&mut self) -> Result<&'a [u8], Error> {
+        let start = self.at;
+        self.at = end_of_object(self.text, start).ok_or(Error::UnexpectedEnd)?;
         Ok(self.text.get(start..self.at).unwrap_or_default())
     }
 

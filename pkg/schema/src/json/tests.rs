@@ -452,6 +452,8 @@ fn an_outline_leaves_the_objects_of_one_name_as_they_are_written() {
     );
     let cut = r#"{"schema":{"a":"#;
     assert_eq!(outline(cut), Err(decode_untyped(cut.as_bytes()).unwrap_err().to_string()));
+    let without = decode_without(br#"{"a":[{"schema":{"b":1}},{"schema":2}]}"#, "schema");
+    assert_eq!(without, Ok(json!({"a": [{"schema": null}, {"schema": 2}]})));
 }
 
 #[test]

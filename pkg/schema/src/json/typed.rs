@@ -13,6 +13,7 @@ use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
 use super::seen::{MEMBERS_MAX, Seen};
 use super::slot::Slot;
+use super::untyped::Outline;
 use crate::object::Object;
 use crate::room::{Room, complete};
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
@@ -91,8 +92,8 @@ pub(crate) struct Decoder<'a> {
     pub(super) nested_at: Option<usize>,
     /// What the rest of the tree may take.
     pub(super) room: Room,
-    /// The name of members that stay text, if somebody asks for that, where no schema says what they are.
-    pub(super) left_as_text: Option<&'static str>,
+    /// What is not decoded, if somebody asks for that, where no schema says what there is.
+    pub(super) outline: Option<Outline>,
 }
 
 impl<'a> Decoder<'a> {
@@ -104,7 +105,7 @@ impl<'a> Decoder<'a> {
             saved: None,
             nested_at: None,
             room: Room::UNLIMITED,
-            left_as_text: None,
+            outline: None,
         }
     }
 

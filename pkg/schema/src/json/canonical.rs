@@ -1,0 +1,340 @@
+//! Is this the JSON that we would write? Answered by one scan, without a tree, as
+//! [`proto::is_canonical`](crate::proto::is_canonical) answers it for protobuf.
+//!
+//! "Yes" means that decoding and encoding again changes nothing. "No" may be said of a text that would not change,
+//! for some forms are rare and not looked at: nulls but those of lists, maps and times, named slices, and values of
+//! any type.
+
+use std::rc::Rc;
+
+use jsontree::Value;
+
+use super::stops::Stops;
+use super::{Place, decode_leaf};
+use crate::json_write::string::{escape_code, plain_len};
+use crate::json_write::typed::{element, left_out};
+use crate::json_write::compact;
+use crate::object::Object;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+
+/// How deep structs, lists and maps may nest here. What nests deeper is left to those who can say more about it.
+const DEPTH_MAX: usize = 100;
+
+/// Whether `text` is what [`encode`](crate::json_write::encode) gives for what [`decode`](super::decode) makes of it:
+/// members of the type alone, in its order, none without that is always written and none with that would be left out,
+/// no white space, strings escaped and numbers written as Go does. Cost linear in the text.
+pub fn is_canonical(message: &'static Message, text: &[u8]) -> bool {
+    let mut checker = Checker { text, at: 0, stops: Stops::default(), plans: Vec::new() };
+    checker.structure(message, 1) && checker.at == text.len()
+}
+
+/// A cursor over a text. After any "no" its position means nothing.
+struct Checker<'a> {
+    text: &'a [u8],
+    at: usize,
+    stops: Stops,
+    /// The members of types that were met.
+    plans: Vec<(&'static Message, Rc<[Step]>)>,
+}
+
+/// A member that a struct may have.
+struct Step {
+    field: &'static Field,
+    /// What its key begins with. Few keys of a type have the same.
+    head: [u8; HEAD],
+    /// It is left out if the struct has no value for it.
+    optional: bool,
+}
+
+/// The shortest key is a name of one letter, its quotes and the colon.
+const HEAD: usize = 4;
+
+impl<'a> Checker<'a> {
+    fn peek(&self) -> u8 {
+        self.text.get(self.at).copied().unwrap_or_default()
+    }
+
+    /// Whether the text goes on like this. If so, that is passed over.
+    #[inline]
+    fn takes(&mut self, expected: &[u8]) -> bool {
+        let goes_on = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(expected));
+        self.at += if goes_on { expected.len() } else { 0 };
+        goes_on
+    }
+
+    /// Whether a member comes next that has this key, which ends in a colon. If so, the key is passed over.
+    #[inline]
+    fn takes_member(&mut self, key: &str, first: bool) -> bool {
+        let comma = usize::from(!first);
+        let rest = self.text.get(self.at + comma..).unwrap_or_default();
+        let goes_on = rest.starts_with(key.as_bytes()) && (first || self.peek() == b',');
+        self.at += if goes_on { comma + key.len() } else { 0 };
+        goes_on
+    }
+
+    fn structure(&mut self, message: &'static Message, depth: usize) -> bool {
+        if message.open || depth > DEPTH_MAX || !self.takes(b"{") {
+            return false;
+        }
+        let mut first = true;
+        if message.type_meta {
+            for key in ["\"kind\":", "\"apiVersion\":"] {
+                if self.takes_member(key, first) {
+                    first = false;
+                    if !self.string().is_some_and(|text| !text.is_empty()) {
+                        return false;
+                    }
+                }
+            }
+        }
+        self.members(message, first, depth) && self.takes(b"}")
+    }
+
+    fn members(&mut self, message: &'static Message, mut first: bool, depth: usize) -> bool {
+        let mut next = self.head(first);
+        self.plan(message).iter().all(|step| {
+            if next != Some(step.head) || !self.takes_member(step.field.key, first) {
+                return step.optional;
+            }
+            first = false;
+            let is_canonical = self.value(step.field, depth);
+            next = self.head(first);
+            is_canonical
+        })
+    }
+
+    /// What the key of the next member begins with, if there is one.
+    #[inline]
+    fn head(&self, first: bool) -> Option<[u8; HEAD]> {
+        self.text.get(self.at + usize::from(!first)..)?.first_chunk().copied()
+    }
+
+    /// The members of a type, in order.
+    fn plan(&mut self, message: &'static Message) -> Rc<[Step]> {
+        if let Some((_, plan)) = self.plans.iter().find(|(known, _)| std::ptr::eq(*known, message)) {
+            return Rc::clone(plan);
+        }
+        let mut steps = Vec::with_capacity(message.members.len());
+        steps_of(message, &mut steps);
+        let plan: Rc<[Step]> = steps.into();
+        self.plans.push((message, Rc::clone(&plan)));
+        plan
+    }
+
+    /// The value of a member, which must not be one that is left out.
+    fn value(&mut self, field: &'static Field, depth: usize) -> bool {
+        if self.peek() == b'n' {
+            let of_time = matches!(field.ty, Type::Message(inner) if inner.shape == Shape::Time);
+            let is_null = field.cardinality != Cardinality::One || of_time && !field.pointer;
+            return is_null && !left_out(field, None) && self.takes(b"null");
+        }
+        match field.cardinality {
+            Cardinality::One => self.element(field, depth, true),
+            Cardinality::List => self.list(field, depth),
+            Cardinality::Map => self.map(field, depth),
+        }
+    }
+
+    fn list(&mut self, field: &'static Field, depth: usize) -> bool {
+        if depth > DEPTH_MAX || !self.takes(b"[") {
+            return false;
+        }
+        if self.takes(b"]") {
+            return !left_out(field, Some(&Value::Array(Vec::new())));
+        }
+        loop {
+            if !self.element(field, depth + 1, false) {
+                return false;
+            }
+            if !self.takes(b",") {
+                return self.takes(b"]");
+            }
+        }
+    }
+
+    fn map(&mut self, field: &'static Field, depth: usize) -> bool {
+        if depth > DEPTH_MAX || !self.takes(b"{") {
+            return false;
+        }
+        if self.takes(b"}") {
+            return !left_out(field, Some(&Value::Object(Object::new())));
+        }
+        let mut before: Option<&[u8]> = None;
+        loop {
+            // Names with escapes are in the order of what they stand for.
+            let Some(name) = self.string().filter(|name| !name.contains(&b'\\')) else { return false };
+            let ascends = before.replace(name).is_none_or(|before| before < name);
+            if !ascends || !self.takes(b":") || !self.element(field, depth + 1, false) {
+                return false;
+            }
+            if !self.takes(b",") {
+                return self.takes(b"}");
+            }
+        }
+    }
+
+    /// A value of the element type of a field. That of a `member` must not be one that is left out.
+    fn element(&mut self, field: &'static Field, depth: usize, member: bool) -> bool {
+        let is_kept = |value: Value| !member || !left_out(field, Some(&value));
+        match (field.ty, self.peek()) {
+            (Type::String, b'"') => {
+                self.string().is_some_and(|text| !text.is_empty() || is_kept(Value::from("")))
+            }
+            (Type::Bool, b't') => self.takes(b"true"),
+            (Type::Bool, b'f') => self.takes(b"false") && is_kept(Value::Bool(false)),
+            (Type::Message(inner), start) => self.message(field, inner, start, (depth, member)),
+            (Type::Int32 | Type::Int64 | Type::Double | Type::Bytes, _) => self.leaf(field, member),
+            _ => false,
+        }
+    }
+
+    fn message(
+        &mut self,
+        field: &'static Field,
+        inner: &'static Message,
+        start: u8,
+        (depth, member): (usize, bool),
+    ) -> bool {
+        match (inner.shape, start) {
+            (Shape::Struct, _) => self.structure(inner, depth + 1),
+            (Shape::FieldsV1 | Shape::Json, _) => self.verbatim(),
+            (Shape::SchemaOrBool, b't') => self.takes(b"true"),
+            (Shape::SchemaOrBool, b'f') => self.takes(b"false"),
+            (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, b'{') => {
+                let schema = inner.fields.iter().find_map(super::leaf::schema_of);
+                schema.is_some_and(|schema| self.structure(schema, depth + 1))
+            }
+            (Shape::Quantity | Shape::IntOrString | Shape::Time | Shape::MicroTime | Shape::Duration, _) => {
+                self.leaf(field, member)
+            }
+            _ => false,
+        }
+    }
+
+    /// A string as Go writes it; what stands between its quotes.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        if !self.takes(b"\"") {
+            return None;
+        }
+        let start = self.at;
+        loop {
+            let stop = self.stops.next(self.text, self.at);
+            let plain = self.text.get(self.at..stop)?;
+            if plain_len(plain) < plain.len() && !is_plain(plain) {
+                return None;
+            }
+            self.at = stop;
+            match self.peek() {
+                b'"' => {
+                    self.at += 1;
+                    return self.text.get(start..stop);
+                }
+                b'\\' => self.at += escape_len(self.text.get(stop..)?)?,
+                _ => return None,
+            }
+        }
+    }
+
+    /// A scalar of a type whose text can be read in more than one form: read, and written again.
+    fn leaf(&mut self, field: &'static Field, member: bool) -> bool {
+        let Some(text) = self.scalar() else { return false };
+        if matches!(field.ty, Type::Int32 | Type::Int64 | Type::Double) && is_short_number(text) {
+            return text != b"0" || !member || !left_out(field, Some(&Value::from(0)));
+        }
+        let Ok(Some(value)) = decode_leaf(field, Place::Field, text) else { return false };
+        let mut written = Vec::with_capacity(text.len());
+        (!member || !left_out(field, Some(&value)))
+            && element(field, &value, &mut written, 1).is_ok()
+            && written == text
+    }
+
+    /// A value that is stored as its text.
+    fn verbatim(&mut self) -> bool {
+        let start = self.at;
+        let mut depth = 0_usize;
+        loop {
+            match self.peek() {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth > 0 => depth -= 1,
+                b',' | b':' if depth > 0 => {}
+                _ if self.scalar().is_none() => return false,
+                _ if depth > 0 => continue,
+                _ => break,
+            }
+            self.at += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        let mut written = Vec::with_capacity(text.len());
+        let is_text = text != b"null" && std::str::from_utf8(text).is_ok();
+        is_text && compact(text, &mut written).is_ok() && written == text
+    }
+
+    /// Passes over a string, number or word, whatever it is; `None` if nothing of that kind comes next.
+    fn scalar(&mut self) -> Option<&'a [u8]> {
+        let start = self.at;
+        if self.peek() == b'"' {
+            self.at += 1;
+            loop {
+                self.at = self.stops.next(self.text, self.at);
+                match self.peek() {
+                    b'"' => break self.at += 1,
+                    b'\\' => self.at += 2,
+                    _ => return None,
+                }
+            }
+        } else {
+            let rest = self.text.get(start..).unwrap_or_default();
+            let ends = |byte: &u8| !matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'.' | b'E');
+            self.at += rest.iter().position(ends).unwrap_or(rest.len());
+        }
+        self.text.get(start..self.at).filter(|text| !text.is_empty())
+    }
+}
+
+fn steps_of(message: &'static Message, steps: &mut Vec<Step>) {
+    for field in message.fields {
+        match field.ty {
+            Type::Message(inner) if field.inlined() => steps_of(inner, steps),
+            _ => {
+                let head = field.key.as_bytes().first_chunk().copied().unwrap_or_default();
+                steps.push(Step { field, head, optional: left_out(field, None) });
+            }
+        }
+    }
+}
+
+/// Whether a number is nothing but a few digits, which are written as they are read.
+fn is_short_number(text: &[u8]) -> bool {
+    text.len() <= 9 && text.iter().all(u8::is_ascii_digit) && (text.first() != Some(&b'0') || text.len() == 1)
+}
+
+/// Whether a text without quotes, backslashes and control characters is UTF-8 and needs no escape.
+fn is_plain(text: &[u8]) -> bool {
+    let separator = |bytes: &[u8]| matches!(bytes, [0xe2, 0x80, 0xa8 | 0xa9]);
+    std::str::from_utf8(text).is_ok()
+        && !text.iter().any(|byte| matches!(byte, b'<' | b'>' | b'&'))
+        && !text.windows(3).any(separator)
+}
+
+/// How long the escape is that a text begins with, if it is the one that Go writes for its character.
+fn escape_len(text: &[u8]) -> Option<usize> {
+    match text.get(1)? {
+        b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => {
+            let digits = std::str::from_utf8(text.get(2..6)?).ok()?;
+            let code = u16::from_str_radix(digits, 16).ok()?;
+            let mut written = Vec::with_capacity(6);
+            escape_code(code, &mut written);
+            let is_escaped = match code {
+                0x08 | 0x0c | 0x0a | 0x0d | 0x09 => false,
+                0..0x20 | 0x3c | 0x3e | 0x26 | 0x2028 | 0x2029 => true,
+                _ => false,
+            };
+            (is_escaped && text.starts_with(&written)).then_some(6)
+        }
+        _ => None,
+    }
+}
