@@ -117,7 +117,8 @@ mod tests {
         for filler in 0..130 {
             for (at, piece) in pieces.iter().enumerate() {
                 let others = pieces.get(at..).unwrap_or_default().join(",");
-                let text = format!("{}{{\"f\":\"{}\",{piece},{others}}}}} ", " ".repeat(at), "x".repeat(filler));
+                let text =
+                    format!("{}{{\"f\":\"{}\",{piece},{others}}}}} ", " ".repeat(at), "x".repeat(filler));
                 let end = end_of_object(text.as_bytes(), at);
                 assert_eq!(end, by_tokens(text.as_bytes(), at), "{text}");
                 assert!(end.is_some(), "{text}");

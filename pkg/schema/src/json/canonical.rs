@@ -11,9 +11,9 @@ use jsontree::Value;
 
 use super::stops::Stops;
 use super::{Place, decode_leaf};
+use crate::json_write::compact;
 use crate::json_write::string::{escape_code, plain_len};
 use crate::json_write::typed::{element, left_out};
-use crate::json_write::compact;
 use crate::object::Object;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
             for key in ["\"kind\":", "\"apiVersion\":"] {
                 if self.takes_member(key, first) {
                     first = false;
-                    if !self.string().is_some_and(|text| !text.is_empty()) {
+                    if self.string().is_none_or(<[u8]>::is_empty) {
                         return false;
                     }
                 }
@@ -199,7 +199,9 @@ impl<'a> Checker<'a> {
             (Shape::Struct, _) => self.structure(inner, depth + 1),
             (Shape::FieldsV1 | Shape::Json, _) => self.verbatim(),
             (Shape::SchemaOrBool, b't') => self.takes(b"true"),
-            (Shape::SchemaOrBool, b'f') => self.takes(b"false"),
+            (Shape::SchemaOrBool, b'f') => {
+                self.takes(b"false") && !(member && left_out(field, Some(&Value::Bool(false))))
+            }
             (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, b'{') => {
                 let schema = inner.fields.iter().find_map(super::leaf::schema_of);
                 schema.is_some_and(|schema| self.structure(schema, depth + 1))

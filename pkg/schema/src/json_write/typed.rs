@@ -150,7 +150,12 @@ fn field_value(
 }
 
 /// A value of a field's element type; `null` is its zero value.
-pub(crate) fn element(field: &'static Field, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+pub(crate) fn element(
+    field: &'static Field,
+    value: &Value,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> Result<(), Error> {
     match (field.ty, value) {
         (Type::Message(inner), value) => return message(field, inner, value, out, depth),
         (Type::Any, value) => return untyped(value, out),

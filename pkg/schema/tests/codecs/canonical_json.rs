@@ -51,8 +51,9 @@ fn what_is_said_to_be_canonical_does_not_change() {
 /// Puts something into a text, or in the place of something, that means something in JSON.
 fn scribbled(text: &[u8], random: &mut Random) -> Vec<u8> {
     const PIECES: &[&str] = &[
-        "0", "1", "-", ".", "e5", "null", "true", "false", "\"\"", "{}", "[]", "{", "}", "[", "]", ",", ":", " ", "\"",
-        "\\", "\\n", "\\u003c", "\\u003C", "\\u0041", "\\u000a", "\\ufffd", "<", "\u{2028}", "é", "\\/", "\"a\":",
+        "0", "1", "-", ".", "e5", "null", "true", "false", "\"\"", "{}", "[]", "{", "}", "[", "]", ",", ":",
+        " ", "\"", "\\", "\\n", "\\u003c", "\\u003C", "\\u0041", "\\u000a", "\\ufffd", "<", "\u{2028}", "é",
+        "\\/", "\"a\":",
     ];
     let mut out = text.to_vec();
     let at = random.below(out.len());
@@ -87,8 +88,16 @@ fn every_difference_counts() {
     let none = r#"{"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":null}"#;
     check(true, "{}", none);
     check(true, r#"{"description":"a \u003c\"b\"\\\n é","type":"object","maximum":1.5,"minimum":0}"#, none);
-    check(true, r#"{"default":{"b":[1,"\u0041"],"a":null},"required":["b","a"],"items":{"type":"string"}}"#, none);
-    check(true, r#"{"properties":{"a":{},"b":{"additionalProperties":false}},"x-kubernetes-int-or-string":true}"#, none);
+    check(
+        true,
+        r#"{"default":{"b":[1,"\u0041"],"a":null},"required":["b","a"],"items":{"type":"string"}}"#,
+        none,
+    );
+    check(
+        true,
+        r#"{"properties":{"a":{},"b":{"additionalProperties":false}},"x-kubernetes-int-or-string":true}"#,
+        none,
+    );
     for changed in [
         r#"{"description":""}"#,
         r#"{"description":"<"}"#,
