@@ -28,6 +28,7 @@ use endpoints::openid::OpenId;
 use endpoints::proxy::LogFigures;
 use endpoints::served::{Description, Served};
 use endpoints::watch_drain::WatchDrain;
+use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::Fairness;
@@ -203,19 +204,9 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
     let cache_filled = awaits.added_to(&mut hooks);
-    let mut background: Vec<BoxFuture<'static, ()>> = vec![
-        counting,
-        Box::pin(async move { repairs.keep_repairing().await }),
-        Box::pin(following_ranges.run()),
-        Box::pin(keep_fresh(signer)),
-        plugins.followed,
-        senders.followed,
-        followed,
-        others.run,
-        custom.run,
-        flow.run,
-    ];
-    background.extend(replicas.run);
+    let views = [following_ranges.run().boxed(), plugins.followed, senders.followed, followed];
+    let repairing = async move { repairs.keep_repairing().await };
+    let own = [counting, custom.run, others.run, flow.run, keep_fresh(signer).boxed(), repairing.boxed()];
     Ok(Api {
         looks: Looks::new(delegator.clone(), &counted.webhooks, &dispatch.compressed_lists),
         dispatch: Arc::new(dispatch),
@@ -224,7 +215,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         authenticator: senders.authenticator,
         collectors,
         cache_driver,
-        background,
+        background: views.into_iter().chain(own).chain(replicas.run).collect(),
         before_stop,
         forkable: Forkable::new(delegator, custom.kinds, &served),
         cache_filled,
