@@ -66,7 +66,7 @@ fn a_server_begins_with_the_snapshot_of_another_one() {
 fn a_server_says_what_is_wrong_with_a_snapshot() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("cut");
-    std::fs::write(&path, b"MAINSTAY\x01\0\0\0").unwrap();
+    std::fs::write(&path, b"MAINSTAY").unwrap();
     let mut command = Command::new(tools::apiserver());
     command.args(["--embedded-in-memory", "--secure-port=1", "--embedded-from"]).arg(&path);
     let done = process::run(&mut command, "", START_LIMIT);
