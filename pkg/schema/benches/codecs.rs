@@ -4,6 +4,7 @@
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
+use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS as SCHEMA;
 use schema::object::Object;
 use schema::proto::{self, TypeMetaHead, field_at, is_canonical, meta::Header};
 use schema::transcode::to_json;
@@ -103,6 +104,43 @@ fn expand_through_text(bencher: Bencher, name: &str) {
 fn canonical(bencher: Bencher, name: &str) {
     let raw = raw(name);
     bencher.counter(BytesCount::of_slice(&raw)).bench_local(|| is_canonical(&POD, black_box(&raw)));
+}
+
+/// The schema of a definition with so many members of members.
+fn schema_text(members: usize) -> Vec<u8> {
+    let member = |number: usize, inner: &str| format!(r#""field{number:03}":{inner}"#);
+    let leaf = r#"{"description":"What a member is for, in a sentence.\nAnother one.","type":"integer","minimum":0}"#;
+    let object = |inner: &str| {
+        let members: Vec<String> = (0..members).map(|number| member(number, inner)).collect();
+        format!(r#"{{"type":"object","properties":{{{}}}}}"#, members.join(","))
+    };
+    object(&object(leaf)).into_bytes()
+}
+
+#[divan::bench(args = [5, 20])]
+fn canonical_schema(bencher: Bencher, members: usize) {
+    let text = schema_text(members);
+    assert!(json::is_canonical(&SCHEMA, &text));
+    bencher
+        .counter(BytesCount::of_slice(&text))
+        .bench_local(|| json::is_canonical(&SCHEMA, black_box(&text)));
+}
+
+#[divan::bench(args = [5, 20])]
+fn decode_schema(bencher: Bencher, members: usize) {
+    let text = schema_text(members);
+    bencher
+        .counter(BytesCount::of_slice(&text))
+        .bench_local(|| json::decode(&SCHEMA, black_box(&text)).unwrap());
+}
+
+#[divan::bench(args = [5, 20])]
+fn without_schema(bencher: Bencher, members: usize) {
+    let schema = String::from_utf8(schema_text(members)).unwrap();
+    let text = format!(r#"{{"openAPIV3Schema":{schema}}}"#);
+    bencher
+        .counter(BytesCount::new(text.len()))
+        .bench_local(|| json::decode_without(black_box(text.as_bytes()), "openAPIV3Schema").unwrap());
 }
 
 #[divan::bench(args = PODS)]
