@@ -18,8 +18,7 @@ fn again(message: &'static Message, text: &[u8]) -> Option<Vec<u8>> {
 fn is_canonical(name: &str, message: &'static Message, text: &[u8]) -> bool {
     let said = json::is_canonical(message, text);
     if said {
-        let again = again(message, text).map(|again| String::from_utf8_lossy(&again).into_owned());
-        assert_eq!(again.as_deref(), Some(&*String::from_utf8_lossy(text)), "{name}");
+        assert_eq!(again(message, text).as_deref(), Some(text), "{name}: {}", String::from_utf8_lossy(text));
     }
     said
 }
@@ -127,6 +126,9 @@ fn every_difference_counts() {
     }
     check(false, "{}", r#"{"acceptedNames":{"plural":"","kind":""},"storedVersions":null}"#);
     let text = object("{}", none);
+    let broken = text.replace("Cluster", "Clu\u{1}ster").into_bytes();
+    let broken: Vec<u8> = broken.into_iter().map(|byte| if byte == 1 { 0xff } else { byte }).collect();
+    assert!(!is_canonical("no UTF-8", definition, &broken));
     assert!(!is_canonical("end", definition, format!("{text} ").as_bytes()));
     assert!(!is_canonical("cut", definition, &text.as_bytes()[..text.len() - 1]));
 }
