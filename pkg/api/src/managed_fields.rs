@@ -26,6 +26,7 @@ pub use scale::{ReplicasPaths, replicas_paths, to_parent, to_scale};
 pub use timestamps::ignore_timestamps;
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use apimachinery::status::Status;
@@ -48,7 +49,7 @@ use versions::{Through, Versions};
 pub struct FieldManager {
     row: Handle,
     versions: Versions,
-    unowned: Set,
+    unowned: OnceLock<Set>,
     empty: Value,
     /// The last second in which a failure was told, in Unix time.
     told: AtomicI64,
@@ -85,7 +86,7 @@ impl FieldManager {
         Some(FieldManager {
             versions: Versions::new(row.clone(), others, stored),
             row,
-            unowned: engine::unowned(),
+            unowned: OnceLock::new(),
             empty,
             told: AtomicI64::new(i64::MIN),
         })
@@ -233,7 +234,7 @@ impl FieldManager {
             api_version: self.row().kind_group_version,
             kind: self.row().kind,
             subresource: self.row().subresource,
-            unowned: &self.unowned,
+            unowned: self.unowned.get_or_init(engine::unowned),
             empty: &self.empty,
         }
     }

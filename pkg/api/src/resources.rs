@@ -25,11 +25,11 @@ mod lifecycle;
 mod merge_schema;
 mod networking;
 mod node;
-mod packed_text;
 mod policy;
 mod rbac;
 mod resource;
 mod scheduling;
+mod schema_text;
 mod storage;
 mod storagemigration;
 #[cfg(test)]

@@ -55,7 +55,8 @@ impl Driver {
         Driver { seed: Some(seed), ..self }
     }
 
-    /// Drives the caches until the store shuts down or the future is dropped. Spawns nothing.
+    /// Drives the caches until the store shuts down or the future is dropped. Long values of a list are read on tasks of
+    /// their own meanwhile.
     pub async fn run(self) {
         let inner = &*self.inner;
         if !inner.options.enabled {

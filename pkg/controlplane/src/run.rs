@@ -44,7 +44,7 @@ pub use error::RunError;
 use front::Front;
 use hooks::Hooks;
 pub(crate) use store::TakeImage;
-use store::{OfLeases, Store};
+use store::{Beginning, OfLeases, Store};
 use traces::Recorder;
 
 /// How long requests under way may take to end once the server goes down, beyond their own deadline
@@ -140,12 +140,12 @@ pub(crate) type Given = (Option<Arc<dyn Authorizer>>, Option<Inherited>);
 /// As [`start`], with what the configuration does not say.
 pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Result<Running, RunError> {
     let (authorizer, inherited) = given;
-    let now = env.clock.now().seconds;
+    let (now, begin) = (env.clock.now().seconds, Beginning::of(&config.storage));
     let (front, loopback) = Front::open(&mut config, now)?;
     let (recorder, figures, webhooks) = (Recorder::of(&config)?, Arc::default(), Arc::default());
     let to_control_plane = config.egress.dialer(Network::ControlPlane);
     let auditor = audit::auditor(&config.audit, &env.clock, (&figures, &webhooks), to_control_plane)?;
-    let (store, heavy) = ground(&config, recorder.is_some(), inherited.as_ref()).await?;
+    let (store, heavy) = ground((&config, begin), recorder.is_some(), inherited.as_ref()).await?;
     let encryption = EncryptionAtRest::over(&store.storage, &config, &env.random).await?;
     let (ends, memory) = (Ends::default(), memory::ledger(config.memory_limit));
     let (tasks, itself) = (ends.tasks(), loopback.check(Arc::clone(&env.clock)));
@@ -210,15 +210,16 @@ pub(crate) async fn start_as(given: Given, mut config: Config, env: Env) -> Resu
 
 /// What a server stands on: a store, and threads for heavy requests. A fork's are made of its parent's.
 async fn ground(
-    config: &Config,
+    (config, begin): (&Config, Beginning),
     traced: bool,
     inherited: Option<&Inherited>,
 ) -> Result<(Store, HeavyPool), RunError> {
     if let Some(Inherited { template, heavy }) = inherited {
         return Ok((Store::fork(&template.image, &config.storage), heavy.clone()));
     }
-    let store = Store::open(&config.storage, traced, config.egress.dialer(Network::Etcd)).await?;
-    Ok((store, heavy_pool().map_err(RunError::Threads)?))
+    let heavy = heavy_pool().map_err(RunError::Threads)?;
+    let dialer = config.egress.dialer(Network::Etcd);
+    Ok((Store::open(&config.storage, begin, traced, dialer).await?, heavy))
 }
 
 /// How requests go, which ends with the server's life and under the bound on its memory, and what the console shows.

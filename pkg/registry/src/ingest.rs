@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use api::conversion::normalise_for_storage;
 use api::defaults::Defaults;
-use api::resources::custom::SCHEMA;
+use api::resources::custom::BULK;
 use api::resources::{self, Encoding, Handle, Resource, Storage as StorageRow};
 use apimachinery::features::{Gate, Gates};
 use bytes::Bytes;
@@ -194,7 +194,7 @@ impl StoredForm {
         if !json::is_canonical(storage.message, text) {
             return None;
         }
-        let Value::Object(outline) = json::decode_without(text, SCHEMA).ok()? else { return None };
+        let Value::Object(outline) = json::decode_outline(text, BULK).ok()?.value else { return None };
         let is = |name: &str, expected: &str| outline.get(name).and_then(Value::as_str) == Some(expected);
         if !is("apiVersion", storage.group_version) || !is("kind", storage.kind) {
             return None;

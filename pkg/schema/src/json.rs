@@ -27,7 +27,7 @@ pub use meta::{TypeMeta, type_meta};
 pub use operations::check_operations;
 pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};
-pub use untyped::{Untyped, decode_outline, decode_untyped, decode_untyped_within, decode_without};
+pub use untyped::{Outline, Untyped, decode_outline, decode_untyped, decode_untyped_within};
 
 /// How deep JSON may nest at all (Go's limit); deeper is a syntax error.
 pub const DEPTH_MAX: usize = 10_000;

@@ -3,20 +3,20 @@
 //! A definition is kept as text, and compiled for those who ask: most of those in a cluster are never written to
 //! through this server, and a large one costs a hundred times its text.
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use apimachinery::kube_version;
 use cel::env::Environment;
 use cel::structural::Validator;
 use jsontree::Value;
+use memchr::memmem;
 use schema::json;
 use schema::object::{Object, go_type};
 use schema::room::NoRoom;
 use schema::structured_merge::model::Schema;
 
 use super::merge_schema::merge_schema;
-use super::packed_text::PackedText;
+pub use super::schema_text::SchemaText;
 use crate::cel_times::CelTimes;
 use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
@@ -25,8 +25,15 @@ use crate::tree::{child, children, flag, text, texts};
 /// What is said of an object that is stored in a version which its definition does not have (any more).
 pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";
 
-/// The member that most of a definition is in: [`json::decode_outline`] and [`json::decode_without`] this name read the rest.
-pub const SCHEMA: &str = "openAPIV3Schema";
+/// The member that a schema is in.
+const SCHEMA: &str = "openAPIV3Schema";
+
+/// What is in the text of every schema that has rules anywhere.
+const RULES: &[u8] = b"x-kubernetes-validations";
+
+/// The members that most of a definition is in, of which none decides how it is served: [`json::decode_outline`] reads the
+/// rest.
+pub const BULK: &[&str] = &[SCHEMA, "fieldsV1"];
 
 /// A custom resource, in all its versions.
 #[derive(Debug)]
@@ -57,9 +64,7 @@ pub struct CustomVersion {
     /// What clients are warned of, if the version is deprecated.
     pub deprecated: Option<String>,
     /// The JSON text of `openAPIV3Schema`, if there is one.
-    schema_text: Option<PackedText>,
-    /// Whether the schema has rules anywhere.
-    has_rules: bool,
+    schema_text: Option<SchemaText>,
     /// Whether there is a `status` subresource.
     pub status: bool,
     /// The `scale` subresource.
@@ -117,17 +122,22 @@ pub struct Custom<'a> {
 }
 
 impl CustomKind {
-    /// Reads the spec of a stored definition, which says at the top what all versions agree on, and whose schemas may
-    /// have been left as [text](SCHEMA). `names` are those that it goes by, `minor` is that of the release whose
-    /// expressions rules may use.
-    pub fn of_stored(spec: &Object, names: &Names, terminating: bool, minor: u32) -> Self {
+    /// Reads the spec of a stored definition, which says at the top what all versions agree on. In the place of a schema may
+    /// stand a number, as [`json::decode_outline`] puts it in the place of the [bulk](BULK), whose text `left` tells. `names`
+    /// are those that it goes by, `minor` is that of the release whose expressions rules may use.
+    pub fn of_stored(
+        (spec, left): (&Object, &dyn Fn(usize) -> Option<SchemaText>),
+        names: &Names,
+        terminating: bool,
+        minor: u32,
+    ) -> Self {
         let preserve_unknown_fields = flag(spec, "preserveUnknownFields");
         let group = text(spec, "group");
         let versions = children(spec, "versions").map(|version| CustomVersion {
             minor,
             preserve_unknown_fields,
             deprecated: deprecation(spec, names, version),
-            ..CustomVersion::read(group, spec, version)
+            ..CustomVersion::read(group, (spec, version), left)
         });
         CustomKind {
             list_kind: names.list_kind.clone(),
@@ -223,12 +233,18 @@ fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String>
 }
 
 impl CustomVersion {
-    fn read(group: &str, spec: &Object, version: &Object) -> Self {
+    fn read(
+        group: &str,
+        (spec, version): (&Object, &Object),
+        left: &dyn Fn(usize) -> Option<SchemaText>,
+    ) -> Self {
         let name = text(version, "name").to_owned();
         let holder = child(version, "schema").or_else(|| child(spec, "validation"));
-        let text_of_schema = match holder.and_then(|holder| holder.get(SCHEMA)) {
-            Some(Value::String(text)) => Some(Cow::Borrowed(text.as_str())),
-            Some(schema @ Value::Object(_)) => Some(Cow::Owned(schema.to_string())),
+        let schema_text = match holder.and_then(|holder| holder.get(SCHEMA)) {
+            Some(Value::Number(number)) => {
+                number.as_u64().and_then(|number| left(usize::try_from(number).ok()?))
+            }
+            Some(schema @ Value::Object(_)) => Some(SchemaText::packed(schema.to_string().as_bytes())),
             _ => None,
         };
         let subresources = child(version, "subresources").or_else(|| child(spec, "subresources"));
@@ -245,8 +261,7 @@ impl CustomVersion {
             served: flag(version, "served"),
             storage: flag(version, "storage"),
             deprecated: None,
-            has_rules: text_of_schema.as_ref().is_some_and(|text| text.contains("x-kubernetes-validations")),
-            schema_text: text_of_schema.as_deref().map(PackedText::new),
+            schema_text,
             status: subresources.is_some_and(|all| all.contains_key("status")),
             scale: subresources.and_then(|all| child(all, "scale")).map(ScalePaths::read),
             columns: columns.map(PrinterColumn::read).collect(),
@@ -264,7 +279,7 @@ impl CustomVersion {
     /// The schema as JSON, if there is one. It is read anew each time.
     pub fn schema(&self) -> Option<Value> {
         // A definition nests more deeply than the library's reader allows.
-        json::decode_untyped(&self.schema_text.as_ref()?.unpacked()).ok().map(|decoded| decoded.value)
+        json::decode_untyped(&self.schema_text.as_ref()?.text()).ok().map(|decoded| decoded.value)
     }
 
     /// The schema, compiled; none if there is none.
@@ -279,9 +294,8 @@ impl CustomVersion {
     /// The rules of the schema; none if it has none.
     pub fn rules(&self) -> Option<&Validator> {
         let compiled = self.rules.get_or_init(|| {
-            if !self.has_rules {
-                return None;
-            }
+            let text = self.schema_text.as_ref()?.text();
+            memmem::find(&text, RULES)?;
             let (stored, schema) = (Environment::of_release(u32::MAX), self.schema()?);
             let compile = || Validator::new(&schema, true, &stored, self.minor);
             match &self.cel_times {

@@ -1,17 +1,21 @@
 //! Listing a whole resource, page by page, however often it takes.
 
+use std::mem::take;
 use std::sync::Arc;
 
-use storage::{Error, ListOptions, Revision, Storage};
+use storage::{Error, KeyValue, ListOptions, Revision, Storage};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::backoff::Backoff;
 use crate::cache::Cache;
-use crate::{Element, Resource};
+use crate::{Element, Ingest, Resource};
 
 /// How much a page should weigh: enough to make round trips cheap, little enough for a message.
 const PAGE_BYTES: usize = 4 << 20;
+/// What one thread reads of a page at a time: some milliseconds.
+const SHARE_BYTES: usize = 512 << 10;
 /// Pairs on the first page, when nothing is known about their size.
 const FIRST_PAGE: usize = 500;
 /// The fewest and the most pairs on a page.
@@ -88,11 +92,51 @@ impl<'a> Fill<'a> {
         }
         let more = listing.more();
         self.options.limit = next_limit(listing.kvs.iter().map(|kv| kv.key.len() + kv.value.len()));
-        let ingest = &*self.resource.config.ingest;
-        self.elements.extend(listing.kvs.into_iter().map(|kv| Element::new(kv, ingest)));
+        self.elements.append(&mut elements(listing.kvs, &self.resource.config.ingest).await?);
         self.options.start = self.elements.last().map(|element| format!("{}\0", element.key()));
         Ok(!more)
     }
+}
+
+/// Reads the values of a page. Large ones are shared out among the threads of the runtime.
+///
+/// # Errors
+/// The runtime ends.
+async fn elements(kvs: Vec<KeyValue>, ingest: &Arc<dyn Ingest>) -> Result<Vec<Arc<Element>>, Error> {
+    let mut shares = shares(kvs);
+    let last = shares.pop().unwrap_or_default();
+    let read = |share: Vec<KeyValue>, ingest: &dyn Ingest| -> Vec<_> {
+        share.into_iter().map(|kv| Element::new(kv, ingest)).collect()
+    };
+    let others: Vec<_> = shares
+        .into_iter()
+        .map(|share| {
+            let ingest = Arc::clone(ingest);
+            AbortOnDropHandle::new(tokio::spawn(async move { read(share, &*ingest) }))
+        })
+        .collect();
+    let last = read(last, &**ingest);
+    let mut elements = Vec::new();
+    for other in others {
+        elements.append(&mut other.await.map_err(|error| Error::Internal(error.to_string()))?);
+    }
+    elements.extend(last);
+    Ok(elements)
+}
+
+/// Splits a page into parts of about [`SHARE_BYTES`] each.
+fn shares(kvs: Vec<KeyValue>) -> Vec<Vec<KeyValue>> {
+    let (mut shares, mut share, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for kv in kvs {
+        if bytes >= SHARE_BYTES {
+            shares.push(take(&mut share));
+            bytes = 0;
+        }
+        bytes += kv.value.len();
+        share.push(kv);
+    }
+    shares.push(share);
+    shares
 }
 
 /// How many pairs to ask for, going by the sizes of those that came.

@@ -1,15 +1,15 @@
 //! The definitions there are: of each what decides whether it is served, and its bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::api::resources;
-use ::api::resources::custom::{Names, SCHEMA};
+use ::api::resources::custom::{BULK, Names};
 use ::api::tree::{child, children, text, texts};
 use bytes::Bytes;
 use registry::follow::{Change, View};
 use registry::meta;
-use schema::json::decode_without;
+use schema::json::{Outline, decode_outline};
 use schema::object::Object;
 use storage::Revision;
 
@@ -61,11 +61,11 @@ impl View for Definitions {
         self.changes += 1;
         self.unreadable.remove(change.name());
         let read = |bytes: &Bytes| {
-            let read = decode_without(bytes, SCHEMA);
+            let read = decode_outline(bytes, BULK);
             let read = read.inspect_err(
                 |error| tracing::error!(name = change.name(), %error, "a definition is no JSON"),
             );
-            Some(Arc::new(Definition::read(read.ok()?.as_object()?, change.revision(), bytes.clone())))
+            Some(Arc::new(Definition::read(read.ok()?, change.revision(), bytes.clone())?))
         };
         let definition =
             change.bytes().and_then(|bytes| self.known(change.name(), bytes).or_else(|| read(bytes)));
@@ -101,19 +101,21 @@ pub(crate) struct Definition {
     is_of_builtin: bool,
     /// The stored form, in JSON.
     pub(super) bytes: Bytes,
+    /// What was read of that, until somebody has made of it what is served.
+    outline: Arc<Mutex<Option<Outline>>>,
 }
 
 impl Definition {
-    /// Reads a stored definition, whose schemas do not matter.
-    pub(super) fn read(object: &Object, revision: Revision, bytes: Bytes) -> Self {
-        let empty = Object::new();
+    /// Reads a stored definition by the outline of its bytes; `None` if that is no object.
+    pub(super) fn read(outline: Outline, revision: Revision, bytes: Bytes) -> Option<Self> {
+        let (object, empty) = (outline.value.as_object()?, Object::new());
         let spec = child(object, "spec").unwrap_or(&empty);
         let status = child(object, "status").unwrap_or(&empty);
         let names = |holder: &Object, name: &str| child(holder, name).map(Names::read).unwrap_or_default();
         let conditions = children(status, "conditions");
         let metadata = meta::metadata(object).unwrap_or(&empty);
         let (group, accepted) = (text(spec, "group"), names(status, "acceptedNames"));
-        Definition {
+        Some(Definition {
             name: text(metadata, "name").to_owned(),
             uid: text(metadata, "uid").to_owned(),
             revision,
@@ -127,7 +129,17 @@ impl Definition {
             waits_for_cleanup: meta::is_deleting(object)
                 && texts(metadata, "finalizers").any(|name| name == CLEANUP_FINALIZER),
             bytes,
-        }
+            outline: Arc::new(Mutex::new(Some(outline))),
+        })
+    }
+
+    /// What its bytes say without the [bulk](BULK). It is read again for all but the first who ask.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    pub(super) fn outline(&self) -> Result<Outline, schema::json::Error> {
+        let known = self.outline.lock().unwrap_or_else(PoisonError::into_inner).take();
+        known.map_or_else(|| decode_outline(&self.bytes, BULK), Ok)
     }
 
     /// Whether a condition is there, and its status.

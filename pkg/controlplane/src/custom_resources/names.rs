@@ -116,6 +116,7 @@ impl Accepted {
 mod tests {
     use bytes::Bytes;
     use jsontree::json;
+    use schema::json::Outline;
 
     use super::*;
 
@@ -130,7 +131,8 @@ mod tests {
             "spec": {"group": "example.com", "names": names},
             "status": {"acceptedNames": accepted, "conditions": conditions},
         });
-        Arc::new(Definition::read(object.as_object().unwrap(), 7, Bytes::new()))
+        let outline = Outline { value: object, left: Vec::new() };
+        Arc::new(Definition::read(outline, 7, Bytes::new()).unwrap())
     }
 
     /// The plural names of those that may be served.

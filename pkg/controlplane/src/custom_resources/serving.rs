@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ::api::catalog::{self, CustomResource, Group};
 use ::api::cel_times::CelTimes;
 use ::api::resources::Handle;
-use ::api::resources::custom::{CustomKind, Names, SCHEMA};
+use ::api::resources::custom::{CustomKind, Names, SchemaText};
 use ::api::tree::child;
 use apimachinery::kube_version;
 
@@ -236,13 +236,22 @@ fn rows(
     webhooks: &Common,
     cel_times: &Arc<CelTimes>,
 ) -> Option<(CustomResource, Option<Arc<dyn Convert>>)> {
-    let read = schema::json::decode_outline(&definition.bytes, SCHEMA);
+    let read = definition.outline();
     let read =
         read.inspect_err(|error| tracing::error!(name = definition.name, %error, "a definition is no JSON"));
-    let value = read.ok()?;
-    let spec = child(value.as_object()?, "spec")?;
+    let outline = read.ok()?;
+    let spec = child(outline.value.as_object()?, "spec")?;
+    // What is not established yet will be written once more, and its bytes go then.
+    let stays = definition.is("Established");
+    let text = |number: usize| {
+        let at = outline.left.get(number)?.clone();
+        Some(match stays {
+            true => SchemaText::shared(definition.bytes.slice(at)),
+            false => SchemaText::packed(definition.bytes.get(at)?),
+        })
+    };
     let outside = WebhookConversion::read(&definition.name, spec, webhooks);
-    let kind = CustomKind::of_stored(spec, &definition.accepted, made_from.terminating, minor);
+    let kind = CustomKind::of_stored((spec, &text), &definition.accepted, made_from.terminating, minor);
     let kind = kind.timed(cel_times);
     let definition = catalog::Definition {
         group: &definition.group,

@@ -15,7 +15,7 @@ use storage::mvcc::Image;
 use storage::{Routed, Storage};
 use storage_embedded::{Embedded, snapshot};
 use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(super) use self::size::Size;
@@ -30,6 +30,31 @@ const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Tells what a store holds now.
 pub(crate) type TakeImage = Arc<dyn Fn() -> Image + Send + Sync>;
+
+/// What a store begins with: a snapshot that is read while the rest of a start goes on, or nothing.
+pub(super) struct Beginning(Option<JoinHandle<Result<Image, storage::Error>>>);
+
+impl Beginning {
+    /// Begins to read the snapshot that the configuration names, if it names one.
+    pub(super) fn of(config: &StorageConfig) -> Self {
+        let from = match config {
+            StorageConfig::Memory(config) => config.from.clone(),
+            StorageConfig::Embedded { from, .. } => from.clone(),
+            StorageConfig::Etcd(_) => None,
+        };
+        Beginning(from.map(|path| spawn_blocking(move || snapshot::read(&path))))
+    }
+
+    /// What was read.
+    ///
+    /// # Errors
+    /// [`RunError::Store`].
+    async fn read(self) -> Result<Option<Image>, RunError> {
+        let Some(reading) = self.0 else { return Ok(None) };
+        let read = reading.await.map_err(|error| storage::Error::Internal(error.to_string()))?;
+        Ok(Some(read?))
+    }
+}
 
 /// An open store, and what has to be done to it in the end.
 pub(super) struct Store {
@@ -51,29 +76,31 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the store; if it is `traced`, its calls are recorded with the requests that they are made for. `dialer`
-    /// is the way to etcd, if not through this machine's own network. An etcd that does not answer is no error yet.
+    /// Opens the store, which begins with what is being read; if it is `traced`, its calls are recorded with the requests
+    /// that they are made for. `dialer` is the way to etcd, if not through this machine's own network. An etcd that does
+    /// not answer is no error yet.
     ///
     /// # Errors
     /// [`RunError::Store`].
     pub(super) async fn open(
         config: &StorageConfig,
+        begin: Beginning,
         traced: bool,
         dialer: Option<Dialer>,
     ) -> Result<Self, RunError> {
+        let begin = begin.read().await?;
         match config {
             StorageConfig::Memory(MemoryConfig { shared: Some(memory), .. }) => {
                 Ok(Store::of(Arc::clone(memory) as _, Size::Unknown))
             }
             StorageConfig::Memory(config) => {
-                let image = config.from.as_deref().map(snapshot::read).transpose()?.unwrap_or_default();
-                Ok(Store::in_memory(&image, config.compaction_interval))
+                Ok(Store::in_memory(&begin.unwrap_or_default(), config.compaction_interval))
             }
-            StorageConfig::Embedded { dir, compaction_interval, from } => {
+            StorageConfig::Embedded { dir, compaction_interval, .. } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
                 let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
                 options.compaction_interval = *compaction_interval;
-                options.begin = from.as_deref().map(snapshot::read).transpose()?;
+                options.begin = begin;
                 let embedded = Embedded::open(dir, options)?;
                 let held = Arc::clone(&embedded);
                 let mut store = Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()));
@@ -116,7 +143,7 @@ impl Store {
     /// Writes a snapshot to the file that is configured, if one is.
     pub(super) async fn write_snapshot(&self, config: &Config) {
         let (Some(path), Some(image)) = (config.snapshot_file.clone(), self.image.clone()) else { return };
-        let written = tokio::task::spawn_blocking(move || {
+        let written = spawn_blocking(move || {
             snapshot::write(&image(), &path)
                 .map(|()| tracing::info!(path = %path.display(), "wrote a snapshot"))
         });

@@ -2,6 +2,8 @@
 //!
 //! Skipping is iterative, so that 10,000 levels of brackets cost no stack.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::braces::end_of_object;
@@ -13,7 +15,7 @@ use super::{DEPTH_MAX, TREE_DEPTH_MAX};
 /// A cursor over JSON text. After any error the position means nothing.
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
-    /// The same, if all of it is UTF-8: then strings need not be checked one by one.
+    /// The same, if all of it is known to be UTF-8: then strings need not be checked one by one.
     utf8: Option<&'a str>,
     at: usize,
     depth: usize,
@@ -23,6 +25,11 @@ pub(crate) struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
         Scanner { text, utf8: std::str::from_utf8(text).ok(), at: 0, depth: 0, stops: Stops::default() }
+    }
+
+    /// A cursor for who passes over most of a text: strings are checked one by one.
+    pub(crate) fn passing_over(text: &'a [u8]) -> Self {
+        Scanner { text, utf8: None, at: 0, depth: 0, stops: Stops::default() }
     }
 
     /// The first byte of the value that comes next, which is not consumed.
@@ -120,9 +127,17 @@ impl<'a> Scanner<'a> {
         if self.text.get(end) != Some(&b'"') {
             return None;
         }
-        let text = self.utf8?.get(start..end)?;
+        let text = match self.utf8 {
+            Some(text) => text.get(start..end)?,
+            None => self.checked(start, end)?,
+        };
         self.at = end + 1;
         Some(text)
+    }
+
+    #[cold]
+    fn checked(&self, start: usize, end: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.text.get(start..end)?).ok()
     }
 
     /// Consumes the string at the cursor, whatever it holds.
@@ -206,11 +221,11 @@ impl<'a> Scanner<'a> {
         Ok(self.text.get(start..self.at).unwrap_or_default())
     }
 
-    /// Consumes the object at the cursor, whose text is known to be JSON, and returns that text.
-    pub(crate) fn object(&mut self) -> Result<&'a [u8], Error> {
+    /// Consumes the object at the cursor, whose text is known to be JSON, and returns where that is.
+    pub(crate) fn object(&mut self) -> Result<Range<usize>, Error> {
         let start = self.at;
         self.at = end_of_object(self.text, start).ok_or(Error::UnexpectedEnd)?;
-        Ok(self.text.get(start..self.at).unwrap_or_default())
+        Ok(start..self.at)
     }
 
     /// Checks that nothing but white space is left.

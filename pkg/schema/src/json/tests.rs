@@ -438,22 +438,35 @@ fn untyped_numbers_are_whole_where_they_can_be() {
 }
 
 #[test]
-fn an_outline_leaves_the_objects_of_one_name_as_they_are_written() {
-    let outline = |text: &str| decode_outline(text.as_bytes(), "schema").map_err(|error| error.to_string());
-    let check = |text: &str, expected| assert_eq!(outline(text), Ok(expected), "{text}");
+fn an_outline_leaves_the_objects_of_some_names_where_they_are() {
+    let outline = |text: &str| {
+        let outline = decode_outline(text.as_bytes(), &["schema", "f"]).map_err(|error| error.to_string())?;
+        let left = outline.left.into_iter().map(|at| text[at].to_owned()).collect::<Vec<_>>();
+        Ok::<_, String>((outline.value, left))
+    };
+    let check = |text: &str, expected: Value, left: &[&str]| {
+        assert_eq!(
+            outline(text),
+            Ok((expected, left.iter().copied().map(str::to_owned).collect())),
+            "{text}"
+        );
+    };
     check(
-        r#"{"a":[{"schema": { "b" : [1,"}"] } }],"c":2}"#,
-        json!({"a": [{"schema": r#"{ "b" : [1,"}"] }"#}], "c": 2}),
+        r#"{"a":[{"schema": { "b" : [1,"}"] } }],"c":2,"f":{}}"#,
+        json!({"a": [{"schema": 0}], "c": 2, "f": 1}),
+        &[r#"{ "b" : [1,"}"] }"#, "{}"],
     );
-    check(r#"{"schema":{"schema":{"schema":1}}}"#, json!({"schema": r#"{"schema":{"schema":1}}"#}));
+    check(r#"{"schema":{"schema":{"schema":1}}}"#, json!({"schema": 0}), &[r#"{"schema":{"schema":1}}"#]);
+    // A number that was written there is none of ours.
     check(
-        r#"{"schema":null,"a":{"schema":[{"x":1}]}}"#,
-        json!({"schema": null, "a": {"schema": [{"x": 1}]}}),
+        r#"{"schema":7,"a":{"schema":[{"x":1}]},"f":{"y":1}}"#,
+        json!({"schema": null, "a": {"schema": null}, "f": 0}),
+        &[r#"{"y":1}"#],
     );
+    check(r#"{"schema":{"a":1},"schema":{"b":1}}"#, json!({"schema": 1}), &[r#"{"a":1}"#, r#"{"b":1}"#]);
+    check(r#"{"schema":{"a":1},"schema":3}"#, json!({"schema": null}), &[r#"{"a":1}"#]);
     let cut = r#"{"schema":{"a":"#;
     assert_eq!(outline(cut), Err(decode_untyped(cut.as_bytes()).unwrap_err().to_string()));
-    let without = decode_without(br#"{"a":[{"schema":{"b":1}},{"schema":2}]}"#, "schema");
-    assert_eq!(without, Ok(json!({"a": [{"schema": null}, {"schema": 2}]})));
 }
 
 #[test]

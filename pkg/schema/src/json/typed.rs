@@ -13,7 +13,7 @@ use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
 use super::seen::{MEMBERS_MAX, Seen};
 use super::slot::Slot;
-use super::untyped::Outline;
+use super::untyped::Leaving;
 use crate::object::Object;
 use crate::room::{Room, complete};
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
@@ -93,13 +93,17 @@ pub(crate) struct Decoder<'a> {
     /// What the rest of the tree may take.
     pub(super) room: Room,
     /// What is not decoded, if somebody asks for that, where no schema says what there is.
-    pub(super) outline: Option<Outline>,
+    pub(super) outline: Option<Leaving>,
 }
 
 impl<'a> Decoder<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
+        Decoder::at(Scanner::new(text))
+    }
+
+    pub(super) fn at(scan: Scanner<'a>) -> Self {
         Decoder {
-            scan: Scanner::new(text),
+            scan,
             path: Vec::new(),
             strict: Vec::new(),
             saved: None,

@@ -1,6 +1,7 @@
 //! JSON without a schema: custom resources and patches.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use apimachinery::strconv::parse_int;
 use jsontree::Value;
@@ -8,11 +9,11 @@ use jsontree::Value;
 use super::complaint::Step;
 use super::errors::{Error, StrictError, StrictKind};
 use super::leaf::float64;
+use super::scan::Scanner;
 use super::slot::Slot;
 use super::typed::Decoder;
 use crate::object::Object;
 use crate::room::{Room, complete};
-use crate::text::go_text;
 
 /// A value and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,45 +40,50 @@ pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> 
     Decoder { room, ..Decoder::new(text) }.whole()
 }
 
-/// Decodes a value that was read before, but objects in members called `name`, wherever they are: those stay JSON text, as
-/// a string. For who wants little of a text of which most is in such members: only their braces are looked at, so what is
-/// no JSON may end anywhere.
-///
-/// # Errors
-/// As [`decode_untyped`]; within what is left as text, that it does not end.
-pub fn decode_outline(text: &[u8], name: &'static str) -> Result<Value, Error> {
-    Decoder::outline(text, Outline { name, as_text: true })
+/// What [`decode_outline`] reads of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outline {
+    /// The value. In the place of an object that was left stands its number among those.
+    pub value: Value,
+    /// Where the objects are in the text that were left, in order.
+    pub left: Vec<Range<usize>>,
 }
 
-/// As [`decode_outline`], with null in the place of such an object.
+/// Decodes a value that was read before, but leaves the objects in members that have one of these names, wherever they
+/// are. For who wants little of a text of which most is in such members: only their braces are looked at, so what is no
+/// JSON may end anywhere. What else is in such a member becomes null.
 ///
 /// # Errors
-/// The same.
-pub fn decode_without(text: &[u8], name: &'static str) -> Result<Value, Error> {
-    Decoder::outline(text, Outline { name, as_text: false })
+/// As [`decode_untyped`]; within what is left, that it does not end.
+pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Outline, Error> {
+    let outline = Some(Leaving { names, left: Vec::new() });
+    let (scan, room) = (Scanner::passing_over(text), Room::of_body(text.len()));
+    let mut decoder = Decoder { room, outline, ..Decoder::at(scan) };
+    let value = decoder.to_the_end()?;
+    let left = decoder.outline.take().map(|outline| outline.left).unwrap_or_default();
+    decoder.finish(value).map(|(value, _)| Outline { value, left })
 }
 
 /// Which objects are not decoded.
-#[derive(Clone, Copy)]
-pub(super) struct Outline {
-    /// They are in members of this name.
-    name: &'static str,
-    /// Their text stands for them; otherwise null does.
-    as_text: bool,
+pub(super) struct Leaving {
+    /// They are in members with these names.
+    names: &'static [&'static str],
+    /// Where those are that were met.
+    left: Vec<Range<usize>>,
 }
 
 impl<'a> Decoder<'a> {
-    fn outline(text: &'a [u8], outline: Outline) -> Result<Value, Error> {
-        let room = Room::of_body(text.len());
-        Decoder { room, outline: Some(outline), ..Decoder::new(text) }.whole().map(|untyped| untyped.value)
-    }
-
     /// Decodes the one value that is all of the text.
     fn whole(mut self) -> Result<Untyped, Error> {
+        let value = self.to_the_end()?;
+        self.finish(value).map(|(value, strict)| Untyped { value, strict })
+    }
+
+    fn to_the_end(&mut self) -> Result<Value, Error> {
         let mut value = Value::Null;
         self.any(&mut value)?;
         self.scan.end()?;
-        self.finish(value).map(|(value, strict)| Untyped { value, strict })
+        Ok(value)
     }
 
     /// Decodes the value that comes next as Go decodes into an empty interface. What was in the slot is lost.
@@ -113,15 +119,14 @@ impl<'a> Decoder<'a> {
         if there {
             self.report(StrictKind::DuplicateField, &name);
         }
-        if let Some(outline) = self.outline.filter(|outline| outline.name == name)
-            && self.scan.value_start()? == b'{'
-        {
-            let text = self.scan.object()?;
-            if outline.as_text {
-                // What is no UTF-8 is replaced, as it is in strings.
-                *slot = Value::String(go_text(text).into());
+        if let Some(outline) = self.outline.as_mut().filter(|outline| outline.names.contains(&&*name)) {
+            if self.scan.value_start()? == b'{' {
+                *slot = Value::from(outline.left.len());
+                outline.left.push(self.scan.object()?);
+                return Ok(());
             }
-            return Ok(());
+            *slot = Value::Null;
+            return self.any(&mut Value::Null);
         }
         self.path.push(Step::Key(name));
         self.any(slot)?;

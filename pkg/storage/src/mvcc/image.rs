@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::versions::{Entry, VersionValue};
+use super::versions::{Entry, Version, VersionValue};
 use super::{Change, Deadlines, Millis, Mvcc, Previous, REVISION_EMPTY};
 use crate::Revision;
 use crate::tree::Tree;
@@ -64,22 +64,30 @@ impl Image {
     /// # Errors
     /// What does not fit together.
     pub fn restored(changes: Vec<Change>, left: Vec<(Arc<str>, Millis)>) -> Result<Self, String> {
-        let mut mvcc = Mvcc::default();
         let last = changes.last().cloned();
+        let mut revision = REVISION_EMPTY;
+        let mut entries = Vec::with_capacity(changes.len());
         for change in changes {
-            if change.revision <= mvcc.revision {
-                return Err(format!("revision {} does not come after {}", change.revision, mvcc.revision));
+            if change.revision <= revision {
+                return Err(format!("revision {} does not come after {revision}", change.revision));
             }
-            if mvcc.keys.get(&change.key).is_some() {
-                return Err(format!("{:?} is there twice", change.key));
-            }
-            if change.value.is_none() && last.as_ref().is_none_or(|last| last.revision != change.revision) {
-                return Err(format!("{:?} is a deletion and not the last change", change.key));
-            }
-            mvcc.revision = change.revision;
-            mvcc.index(&change);
+            revision = change.revision;
+            let value = match change.value {
+                Some(value) => VersionValue::Live(value),
+                None if last.as_ref().is_some_and(|last| last.revision == revision) => VersionValue::Deleted,
+                None => return Err(format!("{:?} is a deletion and not the last change", change.key)),
+            };
+            entries.push(Arc::new(Entry::new(change.key, Version { revision, value })));
         }
-        let (revision, keys) = (mvcc.revision, mvcc.keys);
+        entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        let twice = entries.windows(2).find_map(|pair| match pair {
+            [a, b] => (a.key == b.key).then_some(&a.key),
+            _ => None,
+        });
+        if let Some(key) = twice {
+            return Err(format!("{key:?} is there twice"));
+        }
+        let keys = Tree::from_sorted(entries);
         if let Some((key, _)) = left.iter().find(|(key, _)| keys.get(key).is_none()) {
             return Err(format!("{key:?} expires and is not there"));
         }
