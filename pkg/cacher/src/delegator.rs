@@ -125,11 +125,11 @@ impl Delegator {
         resources: Vec<ResourceConfig>,
         options: Options,
     ) -> (Self, Driver) {
-        let mut inner = Inner {
+        let inner = Inner {
             read_index: ReadIndex::new(Arc::clone(&store)),
             store,
             prefix: format!("{}/", prefix.trim_end_matches('/')),
-            resources: Resources::new(Set::default()),
+            resources: Resources::default(),
             budget: Budget::new(options.forms_bytes_max),
             frames: Budget::new(options.frames_bytes_max),
             frontier: Frontier::default(),
@@ -139,7 +139,7 @@ impl Delegator {
         for config in resources {
             set.insert(inner.resource(config, true));
         }
-        inner.resources = Resources::new(set);
+        inner.resources.begin_with(set);
         let inner = Arc::new(inner);
         (Delegator { inner: Arc::clone(&inner) }, Driver::new(inner))
     }
@@ -169,12 +169,12 @@ impl Delegator {
         self.inner.resources.load().iter().cloned().collect()
     }
 
-    /// Waits until each cache of the resources that the delegator began with has been filled, which may
-    /// take for ever. Those that were [installed](Self::install) later are not waited for, nor are those
+    /// Waits until each cache of the resources that the delegator began with has been filled, or [rests](Options::when_asked),
+    /// which may take for ever. Those that were [installed](Self::install) later are not waited for, nor are those
     /// that were retired.
     pub async fn ready(&self) {
         for resource in self.inner.resources.load().iter().filter(|resource| resource.founding) {
-            resource.ready().await;
+            resource.settled().await;
         }
     }
 }

@@ -108,10 +108,10 @@ async fn sweep(inner: &Inner) {
 }
 
 impl Inner {
-    /// Takes every cache out of service.
+    /// Takes every cache out of service that is in it.
     fn reset(&self, reason: &str) {
         let now = Instant::now();
-        for resource in self.resources.load().iter() {
+        for resource in self.resources.load().iter().filter(|resource| !resource.is_resting()) {
             if let Some(cache) = &resource.cache {
                 resource.enter(Stage::Filling);
                 cache.reset(Some(reason.to_owned()), now);

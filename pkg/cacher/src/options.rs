@@ -14,6 +14,9 @@ pub struct Options {
     pub frames_bytes_max: usize,
     /// How much of the past each resource keeps.
     pub limits: Limits,
+    /// Whether a cache is filled when somebody first lists or watches, and not before; until then storage says how an
+    /// object is. For stores that are in this process and may have much that nobody will ask for.
+    pub when_asked: bool,
     /// How many resources are listed at the same time while the caches are filled.
     pub fills_max: usize,
     /// How many changes of one resource are held back while it is being filled. If more come in, the
@@ -28,6 +31,7 @@ impl Default for Options {
             forms_bytes_max: 64 << 20,
             frames_bytes_max: 16 << 20,
             limits: Limits::default(),
+            when_asked: false,
             fills_max: 4,
             held_back_max: 100_000,
         }

@@ -34,6 +34,8 @@ pub struct ResourceConfig {
 /// Where a resource is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
+    /// Its cache is not going to be filled before somebody asks.
+    Resting,
     /// Its cache is not filled.
     Filling,
     /// Its cache is filled, or it has none.
@@ -50,6 +52,8 @@ pub struct Resource {
     /// Whether the delegator began with it.
     pub(crate) founding: bool,
     stage: Mutex<Stage>,
+    /// Tells the driver that somebody asks, for a resource that rests until then.
+    asked: Option<Arc<Notify>>,
     /// Wakes those who wait for a stage, in order: the same course of events has the same outcome.
     moved: Notify,
     pub(crate) metrics: ResourceMetrics,
@@ -70,12 +74,22 @@ impl Ingest for Guarded {
 }
 
 impl Resource {
-    pub(crate) fn new(mut config: ResourceConfig, cache: Option<Arc<Cache>>, founding: bool) -> Self {
+    /// A resource whose cache is filled at once, or when that has been `asked` for.
+    pub(crate) fn new(
+        mut config: ResourceConfig,
+        cache: Option<Arc<Cache>>,
+        founding: bool,
+        asked: Option<Arc<Notify>>,
+    ) -> Self {
         config.ingest = Arc::new(Guarded(config.ingest));
-        let stage = if cache.is_some() { Stage::Filling } else { Stage::Ready };
+        let stage = match (&cache, &asked) {
+            (Some(_), Some(_)) => Stage::Resting,
+            (Some(_), None) => Stage::Filling,
+            (None, _) => Stage::Ready,
+        };
         let (stage, moved, metrics) = (Mutex::new(stage), Notify::new(), ResourceMetrics::default());
         let counted = AtomicI64::new(NEVER_COUNTED);
-        Resource { config, cache, founding, stage, moved, metrics, counted }
+        Resource { config, cache, founding, stage, asked, moved, metrics, counted }
     }
 
     /// What it was made from.
@@ -88,10 +102,34 @@ impl Resource {
         Some(self.cache.as_ref()?.snapshot()?.len())
     }
 
-    /// Waits until its cache is filled; what has none is ready at once. Says whether it is ready: one that
+    /// Has its cache filled, and waits for that; what has none is ready at once. Says whether it is ready: one that
     /// was retired never is.
     pub async fn ready(&self) -> bool {
+        self.ask();
         self.reaches(|stage| stage != Stage::Filling).await == Stage::Ready
+    }
+
+    /// Has its cache filled, if it rests.
+    pub(crate) fn ask(&self) {
+        let Some(asked) = &self.asked else { return };
+        if self.goes_on(|stage| stage == Stage::Resting, Stage::Filling) {
+            asked.notify_one();
+        }
+    }
+
+    /// Whether its cache is filled when somebody first asks.
+    pub(crate) fn is_filled_when_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Whether nobody has asked yet for its cache, which is not filled therefore.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.stage() == Stage::Resting
+    }
+
+    /// Waits until its cache is filled or rests.
+    pub(crate) async fn settled(&self) {
+        self.reaches(|stage| stage != Stage::Filling).await;
     }
 
     /// Waits until the delegator lets it go.
@@ -123,12 +161,19 @@ impl Resource {
 
     /// Takes note of what the driver has done with its cache. Nothing comes after retirement.
     pub(crate) fn enter(&self, stage: Stage) {
-        let mut current = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if *current != stage && *current != Stage::Retired {
-            *current = stage;
-            drop(current);
+        self.goes_on(|current| current != stage && current != Stage::Retired, stage);
+    }
+
+    /// Enters a stage if it is in one that allows it; says whether it did.
+    fn goes_on(&self, allows: impl Fn(Stage) -> bool, to: Stage) -> bool {
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let goes_on = allows(*stage);
+        if goes_on {
+            *stage = to;
+            drop(stage);
             self.moved.notify_waiters();
         }
+        goes_on
     }
 
     /// Ends its watches and empties its cache, for good.

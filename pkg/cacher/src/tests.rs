@@ -9,6 +9,7 @@ mod list;
 mod metrics;
 mod model;
 mod resources;
+mod resting;
 mod seed;
 mod watch;
 

@@ -467,6 +467,7 @@ fn cached(
         forms_bytes_max: budgets.forms,
         frames_bytes_max: budgets.frames,
         limits: Limits { bytes_max: budgets.superseded, ..Limits::default() },
+        when_asked: config.fills_caches_when_asked(),
         ..Options::default()
     };
     Delegator::new(storage, prefix, resources, options)

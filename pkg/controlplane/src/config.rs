@@ -574,6 +574,13 @@ impl fmt::Display for Cidr {
 }
 
 impl Config {
+    /// Whether watch caches are filled when somebody first lists or watches: a store in memory that begins with a snapshot
+    /// may have much that nobody will ask for. Forks begin with all caches of their parent, which it fills at once.
+    pub(crate) fn fills_caches_when_asked(&self) -> bool {
+        let begun = matches!(&self.storage, StorageConfig::Memory(MemoryConfig { from: Some(_), .. }));
+        begun && self.standing == Standing::Member
+    }
+
     /// Where other servers of the cluster reach this one.
     ///
     /// # Errors

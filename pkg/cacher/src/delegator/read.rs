@@ -126,7 +126,7 @@ impl Delegator {
         cache: &Cache,
         query: &ListQuery,
     ) -> Result<Page, Error> {
-        let ready = cache.snapshot().is_some();
+        let ready = self.is_filled(resource, cache).await;
         if ready {
             Span::current().event("Ready");
         }
@@ -241,13 +241,19 @@ impl Delegator {
             let store = Arc::clone(&self.inner.store);
             return uncached::watch(store, Arc::clone(resource), query, lenient).await;
         };
-        if cache.snapshot().is_none() {
+        if !self.is_filled(resource, cache).await {
             return Err(cache.not_ready(Instant::now()));
         }
         if let WatchStart::State(freshness) = query.start {
             self.wait(resource, route::need(freshness)).await.map_err(|stale| self.stale(stale))?;
         }
         cache.start(query, lenient)
+    }
+
+    /// Whether a cache is filled. Who asks for one that is filled when asked waits for that.
+    async fn is_filled(&self, resource: &Resource, cache: &Cache) -> bool {
+        cache.snapshot().is_some()
+            || resource.is_filled_when_asked() && timeout(WAIT_MAX, resource.ready()).await == Ok(true)
     }
 
     /// Waits until the caches have what is needed.

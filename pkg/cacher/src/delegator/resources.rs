@@ -28,17 +28,18 @@ impl Keyed for Resource {
     }
 }
 
-/// The resources that there are now.
+/// The resources that there are now; none at first.
+#[derive(Default)]
 pub(crate) struct Resources {
     set: ArcSwap<Set>,
-    /// Tells the driver, the only one who waits for it, of every change.
-    changed: Notify,
+    /// Tells the driver, the only one who waits for it, of every change, and of caches that are asked for.
+    changed: Arc<Notify>,
 }
 
 impl Resources {
-    /// These.
-    pub(crate) fn new(set: Set) -> Self {
-        Resources { set: ArcSwap::from_pointee(set), changed: Notify::new() }
+    /// These, before there is a driver.
+    pub(super) fn begin_with(&self, set: Set) {
+        self.set.store(Arc::new(set));
     }
 
     /// Those that there are at this moment.
@@ -46,7 +47,7 @@ impl Resources {
         self.set.load_full()
     }
 
-    /// Waits until the set is not what it was when this was last waited for.
+    /// Waits until the set is not what it was when this was last waited for, or a cache is asked for that rests.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -68,9 +69,12 @@ impl Resources {
 }
 
 impl Inner {
-    /// Whether the caches of all resources that the delegator began with are filled.
+    /// Whether the caches of all resources that the delegator began with are filled, or rest.
     pub(crate) fn is_ready(&self) -> bool {
-        self.resources.load().iter().all(|resource| !resource.founding || resource.is_ready())
+        self.resources
+            .load()
+            .iter()
+            .all(|resource| !resource.founding || resource.is_ready() || resource.is_resting())
     }
 
     /// A resource, with a cache if it is to have one and the driver can find its keys.
@@ -89,7 +93,8 @@ impl Inner {
             };
             Arc::new(Cache::new(config, Instant::now()))
         });
-        Arc::new(Resource::new(config, cache, founding))
+        let asked = self.options.when_asked.then(|| Arc::clone(&self.resources.changed));
+        Arc::new(Resource::new(config, cache, founding, asked))
     }
 }
 

@@ -162,4 +162,17 @@ mod tests {
         check(&[1024, 3072], 2048);
         check(&[1 << 20], PAGE_MIN);
     }
+
+    #[test]
+    fn a_page_is_shared_out_by_weight() {
+        let check = |sizes: &[usize], expected: &[usize]| {
+            let pair = |size: &usize| KeyValue::new("k", vec![0_u8; *size], 1);
+            let shares = shares(sizes.iter().map(pair).collect());
+            assert_eq!(shares.iter().map(Vec::len).collect::<Vec<_>>(), expected, "{sizes:?}");
+        };
+        check(&[], &[0]);
+        check(&[1; 9], &[9]);
+        check(&[SHARE_BYTES, 1, SHARE_BYTES, 1], &[1, 2, 1]);
+        check(&[SHARE_BYTES / 2; 5], &[2, 2, 1]);
+    }
 }

@@ -91,7 +91,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Resources were installed or retired. The watch delivers what belongs to new ones from here on; what
+    /// Resources were installed or retired, or a cache that rests is asked for. The watch delivers what belongs to new ones from here on; what
     /// it has delivered already is in the store, where their lists will find it.
     fn on_changed(&mut self) {
         let set = self.inner.resources.load();
@@ -101,10 +101,14 @@ impl<'a> Life<'a> {
             self.seed = None;
         }
         for at in new {
-            if !self.is_seeded(at) {
+            let rests = self.slots.get_mut(at).is_some_and(|slot| slot.rests());
+            if !self.is_seeded(at) && !rests {
                 self.list(at);
             }
         }
+        let woken: Vec<u32> =
+            self.slots.numbered().filter_map(|(at, slot)| slot.is_woken().then_some(at)).collect();
+        woken.into_iter().for_each(|at| self.list(at));
     }
 
     /// Gives a cache the state that is known already, if there is one.

@@ -22,6 +22,8 @@ pub(super) struct Slot {
     resource: Arc<Resource>,
     /// Changes of a batch that is not complete yet.
     batch: Vec<Incoming>,
+    /// Nobody has asked for the cache: changes are passed over, for the list will show them.
+    resting: bool,
     /// Complete changes that wait for the list; `None` once the cache is filled.
     held_back: Option<Vec<Incoming>>,
     held_back_max: usize,
@@ -37,6 +39,7 @@ impl Slot {
     /// A resource that is not filled yet.
     pub(super) fn new(resource: Arc<Resource>, held_back_max: usize) -> Self {
         Slot {
+            resting: resource.is_resting(),
             resource,
             batch: Vec::new(),
             held_back: Some(Vec::new()),
@@ -50,6 +53,18 @@ impl Slot {
     /// The resource.
     pub(super) fn resource(&self) -> &Arc<Resource> {
         &self.resource
+    }
+
+    /// Whether nobody has asked for its cache.
+    pub(super) fn rests(&self) -> bool {
+        self.resting
+    }
+
+    /// Whether it has to be listed, as somebody asks for it who is the first.
+    pub(super) fn is_woken(&mut self) -> bool {
+        let woken = self.resting && !self.resource.is_resting();
+        self.resting &= !woken;
+        woken
     }
 
     /// Its cache; `None` for what is only counted.
@@ -83,7 +98,7 @@ impl Slot {
     /// Takes the next change of the batch. Says whether it is the first one.
     pub(super) fn take(&mut self, event: WatchEvent) -> bool {
         self.resource.metrics.events.increment();
-        if self.cache().is_none() {
+        if self.cache().is_none() || self.resting {
             return false;
         }
         let kv = event.kv;
@@ -123,6 +138,7 @@ impl Slot {
     /// The state is known from elsewhere: the cache becomes ready without a list.
     pub(super) fn seed(&mut self, state: Snapshot, now: Instant) {
         let Some(cache) = &self.resource.cache else { return };
+        self.resting = false;
         let later = self.held_back.take().unwrap_or_default();
         state.unreadable().for_each(|element| self.sealed.note(element));
         self.resource.metrics.count_fill(state.len());
@@ -240,7 +256,7 @@ mod tests {
         let (prefix, ingest) = (prefix.to_owned(), Arc::new(Anything));
         let (group, resource) = (String::new(), prefix.clone());
         let config = ResourceConfig { prefix, group, resource, cached: false, index: None, ingest };
-        Arc::new(Resource::new(config, None, true))
+        Arc::new(Resource::new(config, None, true, None))
     }
 
     fn set(resources: &[&Arc<Resource>]) -> Set {

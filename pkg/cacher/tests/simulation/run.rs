@@ -80,6 +80,9 @@ async fn simulate(seed: u64, bug: Option<Bug>, journal: &Arc<Journal>) -> Result
     let storm = Storm::random(&mut random);
     let options = options(&mut random);
     journal.note("run", &format!("{storm:?} {options:?}"));
+    if options.when_asked {
+        journal.count("caches that are filled when asked");
+    }
     let link = Arc::new(Link::new(storm, random.fork(), Arc::clone(journal), bug));
     let resources = KINDS.iter().filter(|kind| !kind.comes_and_goes).map(Kind::config).collect();
     let store: Arc<dyn Storage> = Arc::clone(&link) as _;
@@ -119,7 +122,8 @@ fn options(random: &mut Random) -> Options {
         rewind_max: random.pick(&[8, 16_384]),
     };
     let (fills_max, held_back_max) = (random.pick(&[1, 4]), random.pick(&[2, 100_000]));
-    Options { limits, fills_max, held_back_max, ..Options::default() }
+    let when_asked = random.chance(300);
+    Options { limits, fills_max, held_back_max, when_asked, ..Options::default() }
 }
 
 fn populate(world: &Arc<World>, random: &mut Random, clients: &mut Tasks, watchers: &mut Tasks) {

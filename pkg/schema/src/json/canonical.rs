@@ -5,9 +5,11 @@
 //! for some forms are rare and not looked at: nulls but those of lists, maps and times, named slices, and values of
 //! any type.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use jsontree::Value;
+use memchr::memchr3;
 
 use super::stops::Stops;
 use super::{Place, decode_leaf};
@@ -24,7 +26,8 @@ const DEPTH_MAX: usize = 100;
 /// members of the type alone, in its order, none without that is always written and none with that would be left out,
 /// no white space, strings escaped and numbers written as Go does. Cost linear in the text.
 pub fn is_canonical(message: &'static Message, text: &[u8]) -> bool {
-    let mut checker = Checker { text, at: 0, stops: Stops::default(), plans: Vec::new() };
+    let unescaped = text.is_ascii() && memchr3(b'<', b'>', b'&', text).is_none();
+    let mut checker = Checker { text, at: 0, stops: Stops::default(), unescaped, plans: Vec::new() };
     checker.structure(message, 1) && checker.at == text.len()
 }
 
@@ -33,21 +36,24 @@ struct Checker<'a> {
     text: &'a [u8],
     at: usize,
     stops: Stops,
+    /// No string of the text has anything that would have to be escaped but what a [stop](Stops) is at.
+    unescaped: bool,
     /// The members of types that were met.
-    plans: Vec<(&'static Message, Rc<[Step]>)>,
+    plans: Vec<(&'static Message, Rc<Plan>)>,
 }
 
-/// A member that a struct may have.
-struct Step {
-    field: &'static Field,
-    /// What its key begins with. Few keys of a type have the same.
-    head: [u8; HEAD],
-    /// It is left out if the struct has no value for it.
-    optional: bool,
+/// The members that a struct may have, in order. Each has a place in all of these.
+#[derive(Default)]
+struct Plan {
+    /// What their keys begin with. Few keys of a type have the same.
+    heads: Vec<Head>,
+    fields: Vec<&'static Field>,
+    /// How many before each are always written, whatever their value is; behind the last one there is a place more.
+    always: Vec<usize>,
 }
 
 /// The shortest key is a name of one letter, its quotes and the colon.
-const HEAD: usize = 4;
+type Head = [u8; 4];
 
 impl<'a> Checker<'a> {
     fn peek(&self) -> u8 {
@@ -91,32 +97,39 @@ impl<'a> Checker<'a> {
     }
 
     fn members(&mut self, message: &'static Message, mut first: bool, depth: usize) -> bool {
-        let mut next = self.head(first);
-        self.plan(message).iter().all(|step| {
-            if next != Some(step.head) || !self.takes_member(step.field.key, first) {
-                return step.optional;
+        let plan = self.plan(message);
+        let mut expected = 0;
+        while self.peek() != b'}' {
+            let Some(found) = self.next_member(&plan, expected, first) else { return false };
+            let Some(field) = plan.fields.get(found) else { return false };
+            if plan.has_always(expected..found) || !self.value(field, depth) {
+                return false;
             }
-            first = false;
-            let is_canonical = self.value(step.field, depth);
-            next = self.head(first);
-            is_canonical
-        })
+            (first, expected) = (false, found + 1);
+        }
+        !plan.has_always(expected..plan.fields.len())
     }
 
-    /// What the key of the next member begins with, if there is one.
+    /// Which member comes next, if it is one of those that may from the `expected` one on. Its key is passed over.
     #[inline]
-    fn head(&self, first: bool) -> Option<[u8; HEAD]> {
-        self.text.get(self.at + usize::from(!first)..)?.first_chunk().copied()
+    fn next_member(&mut self, plan: &Plan, expected: usize, first: bool) -> Option<usize> {
+        let head: &Head = self.text.get(self.at + usize::from(!first)..)?.first_chunk()?;
+        let mut at = expected;
+        loop {
+            at += plan.heads.get(at..)?.iter().position(|known| known == head)?;
+            if self.takes_member(plan.fields.get(at)?.key, first) {
+                return Some(at);
+            }
+            at += 1;
+        }
     }
 
     /// The members of a type, in order.
-    fn plan(&mut self, message: &'static Message) -> Rc<[Step]> {
+    fn plan(&mut self, message: &'static Message) -> Rc<Plan> {
         if let Some((_, plan)) = self.plans.iter().find(|(known, _)| std::ptr::eq(*known, message)) {
             return Rc::clone(plan);
         }
-        let mut steps = Vec::with_capacity(message.members.len());
-        steps_of(message, &mut steps);
-        let plan: Rc<[Step]> = steps.into();
+        let plan = Rc::new(Plan::of(message));
         self.plans.push((message, Rc::clone(&plan)));
         plan
     }
@@ -222,7 +235,7 @@ impl<'a> Checker<'a> {
         loop {
             let stop = self.stops.next(self.text, self.at);
             let plain = self.text.get(self.at..stop)?;
-            if plain_len(plain) < plain.len() && !is_plain(plain) {
+            if !self.unescaped && plain_len(plain) < plain.len() && !is_plain(plain) {
                 return None;
             }
             self.at = stop;
@@ -296,15 +309,32 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn steps_of(message: &'static Message, steps: &mut Vec<Step>) {
-    for field in message.fields {
-        match field.ty {
-            Type::Message(inner) if field.inlined() => steps_of(inner, steps),
-            _ => {
-                let head = field.key.as_bytes().first_chunk().copied().unwrap_or_default();
-                steps.push(Step { field, head, optional: left_out(field, None) });
+impl Plan {
+    /// The members of a type.
+    fn of(message: &'static Message) -> Self {
+        let mut plan = Plan { always: vec![0], ..Plan::default() };
+        plan.add(message);
+        plan
+    }
+
+    fn add(&mut self, message: &'static Message) {
+        for field in message.fields {
+            match field.ty {
+                Type::Message(inner) if field.inlined() => self.add(inner),
+                _ => {
+                    self.heads.push(field.key.as_bytes().first_chunk().copied().unwrap_or_default());
+                    self.fields.push(field);
+                    let before = self.always.last().copied().unwrap_or_default();
+                    self.always.push(before + usize::from(!left_out(field, None)));
+                }
             }
         }
+    }
+
+    /// Whether one of these members is always written.
+    #[inline]
+    fn has_always(&self, members: Range<usize>) -> bool {
+        self.always.get(members.start) != self.always.get(members.end)
     }
 }
 

@@ -1,0 +1,116 @@
+//! Claims about caches that are filled when somebody first lists or watches.
+
+use futures::StreamExt;
+use futures::future::join3;
+
+use super::*;
+
+const LATE: &str = "/r/example.com/late/";
+const LATEST: Freshness = Freshness::Consistent;
+
+/// Caches that rest, of a store with the objects `a` and `b` that fails as planned.
+async fn resting(store: &Arc<Faulty<Memory>>, options: Options) -> Driven {
+    for name in ["a", "b"] {
+        set(&**store, name, Some("yes")).await;
+    }
+    let driven = Driven::new(store.clone(), Options { when_asked: true, ..options });
+    driven.delegator.ready().await;
+    settle().await;
+    driven
+}
+
+/// Lets the driver do what there is to do.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_is_listed_when_somebody_lists_and_the_others_are_not() {
+    let store = faulty([]);
+    let driven = resting(&store, Options::default()).await;
+    set(&*store, "c", Some("yes")).await;
+    settle().await;
+    assert_eq!((store.calls(Operation::List), driven.fills()), (0, 0));
+    for _ in 0..2 {
+        assert_eq!(names(&driven.reader().list(&all(LATEST)).await.unwrap()), ["a", "b", "c"]);
+        assert_eq!((store.calls(Operation::List), driven.fills()), (1, 1));
+    }
+    set(&*store, "d", Some("yes")).await;
+    assert_eq!(names(&driven.reader().list(&all(LATEST)).await.unwrap()), ["a", "b", "c", "d"]);
+    assert_eq!(store.calls(Operation::List), 1, "it is kept current");
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_ask_meanwhile_wait_for_one_list() {
+    let store = faulty([(Operation::List, 0, Fault::Delay(Duration::from_secs(1)))]);
+    let driven = resting(&store, Options::default()).await;
+    let (reader, query) = (driven.reader(), all(Freshness::NotOlderThan(0)));
+    let watch = reader.watch(watching(WatchStart::State(LATEST)));
+    let (one, other, watch) = join3(reader.list(&query), reader.list(&query), watch).await;
+    assert_eq!((names(&one.unwrap()), names(&other.unwrap()).len()), (vec!["a".to_owned(), "b".to_owned()], 2));
+    assert!(watch.unwrap().next().await.unwrap().is_ok());
+    assert_eq!(store.calls(Operation::List), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_one_object_storage_says_how_it_is_and_nothing_is_listed() {
+    let store = faulty([]);
+    let driven = resting(&store, Options::default()).await;
+    let key = format!("{PREFIX}a");
+    let before = store.calls(Operation::Get);
+    for freshness in [LATEST, Freshness::NotOlderThan(0)] {
+        let found = driven.reader().get(&key, freshness).await.unwrap();
+        assert!(found.element.is_some());
+        settle().await;
+    }
+    assert_eq!((store.calls(Operation::Get) - before, store.calls(Operation::List)), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changes_before_somebody_asks_is_not_held_back() {
+    let store = faulty([]);
+    let driven = resting(&store, Options { held_back_max: 1, ..Options::default() }).await;
+    for number in 0..9 {
+        set(&*store, "a", Some(&format!("yes {number}"))).await;
+    }
+    settle().await;
+    assert_eq!(driven.reader().list(&all(LATEST)).await.unwrap().items.iter().count(), 2);
+    assert_eq!((store.calls(Operation::List), driven.fills()), (1, 1));
+    assert_eq!(driven.delegator.differences().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installed_resource_rests_until_somebody_waits_for_it() {
+    let store = faulty([]);
+    let driven = resting(&store, Options::default()).await;
+    put(&*store, &format!("{LATE}x"), Some("yes")).await;
+    let resource = driven.delegator.install(config(LATE));
+    settle().await;
+    assert_eq!((store.calls(Operation::List), resource.cached_objects()), (0, None));
+    assert!(resource.ready().await);
+    assert_eq!((store.calls(Operation::List), resource.cached_objects()), (1, Some(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_resource_that_goes_is_told() {
+    let store = faulty([(Operation::List, 0, Fault::Delay(Duration::from_secs(1)))]);
+    let driven = resting(&store, Options::default()).await;
+    let resource = driven.reader().resource;
+    let (ready, ()) = tokio::join!(resource.ready(), async {
+        driven.delegator.retire(PREFIX);
+    });
+    assert!(!ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_read_in_parts_stays_in_order() {
+    let store = faulty([]);
+    let long = format!("yes {}", "x".repeat(300 << 10));
+    for name in ["a", "b", "c", "d", "e", "f", "g"] {
+        set(&*store, name, Some(&long)).await;
+    }
+    let driven = Driven::ready(store.clone()).await;
+    let page = driven.reader().list(&all(LATEST)).await.unwrap();
+    assert_eq!(names(&page), ["a", "b", "c", "d", "e", "f", "g"]);
+    assert_eq!(driven.delegator.differences().await.unwrap(), []);
+}
