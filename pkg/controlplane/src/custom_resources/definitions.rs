@@ -142,6 +142,11 @@ impl Definition {
         known.map_or_else(|| decode_outline(&self.bytes, BULK), Ok)
     }
 
+    /// Nobody will ask for the outline: what is served is made already.
+    pub(super) fn made(&self) {
+        drop(self.outline.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     /// Whether a condition is there, and its status.
     pub(super) fn condition(&self, kind: &str) -> Option<&str> {
         self.conditions.iter().find(|(known, _)| known == kind).map(|(_, status)| status.as_str())

@@ -135,6 +135,7 @@ impl Serving {
             stays.insert(definition.name.as_str());
             let before = all.get(&definition.name);
             if before.is_some_and(|before| before.made_from.is_of(definition)) {
+                definition.made();
                 continue;
             }
             let Some((served, outside)) = self.made(definition) else {
