@@ -1,8 +1,12 @@
 //! Invariants that hold for every row.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
+use schema::json;
+
+use super::custom::{CustomKind, Names, SchemaText};
 use super::*;
 
 #[test]
@@ -133,5 +137,25 @@ fn every_row_says_which_kind_it_is_of_and_no_two_kinds_have_one_name() {
 fn what_is_not_stored_and_has_objects_does_something_else() {
     for row in all().filter(|row| row.subresource.is_empty()) {
         assert_eq!(row.act == Act::Store, row.storage.is_some(), "{}", row.path());
+    }
+}
+
+#[test]
+fn a_schema_that_was_left_is_read_from_its_text_when_somebody_asks() {
+    let schema = r#"{"type":"object","x-kubernetes-validations":[{"rule":"self.a > 1"}],"properties":{"a":{"type":"integer"}}}"#;
+    let spec = format!(
+        r#"{{"group":"g","validation":{{"openAPIV3Schema":{schema}}},"versions":[{{"name":"v1"}},{{"name":"v2","schema":{{"openAPIV3Schema":7}}}}]}}"#
+    );
+    let outline = json::decode_outline(spec.as_bytes(), custom::BULK).unwrap();
+    let bytes = Bytes::from(spec.clone());
+    for text in [SchemaText::shared as fn(Bytes) -> SchemaText, |bytes| SchemaText::packed(&bytes)] {
+        let left = |number: usize| Some(text(bytes.slice(outline.left.get(number)?.clone())));
+        let spec = outline.value.as_object().unwrap();
+        let kind = CustomKind::of_stored((spec, &left), &Names::default(), false, 36);
+        let [v1, v2] = &*kind.versions else { panic!("two versions") };
+        assert_eq!(v1.schema(), Some(json::decode_untyped(schema.as_bytes()).unwrap().value));
+        assert!(v1.rules().is_some());
+        // What is in the place of a schema and is none stands for no text that was left.
+        assert!(v2.schema().is_none() && v2.rules().is_none());
     }
 }

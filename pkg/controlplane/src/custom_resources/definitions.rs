@@ -198,3 +198,24 @@ fn stores_builtin(group: &str, plural: &str) -> bool {
     let mut prefixes = resources::all().filter_map(|row| row.storage.as_ref()).map(|storage| storage.prefix);
     prefixes.any(|prefix| prefix.split_once('/') == Some((group, plural)))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outline_is_read_again_for_those_who_ask_later() {
+        let text =
+            r#"{"metadata":{"name":"as.b"},"spec":{"validation":{"openAPIV3Schema":{"type":"object"}}}}"#;
+        let read = decode_outline(text.as_bytes(), BULK).unwrap();
+        let definition = Definition::read(read.clone(), 1, Bytes::from_static(text.as_bytes())).unwrap();
+        for _ in 0..2 {
+            assert_eq!(definition.outline().unwrap(), read);
+        }
+        definition.made();
+        assert_eq!(definition.outline().unwrap(), read);
+        let list = Outline { value: jsontree::json!([]), left: Vec::new() };
+        assert!(Definition::read(list, 1, Bytes::new()).is_none());
+    }
+}

@@ -59,7 +59,7 @@ pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Out
     let outline = Some(Leaving { names, left: Vec::new() });
     let (scan, room) = (Scanner::passing_over(text), Room::of_body(text.len()));
     let mut decoder = Decoder { room, outline, ..Decoder::at(scan) };
-    let value = decoder.to_the_end()?;
+    let value = decoder.read_all()?;
     let left = decoder.outline.take().map(|outline| outline.left).unwrap_or_default();
     decoder.finish(value).map(|(value, _)| Outline { value, left })
 }
@@ -75,11 +75,11 @@ pub(super) struct Leaving {
 impl<'a> Decoder<'a> {
     /// Decodes the one value that is all of the text.
     fn whole(mut self) -> Result<Untyped, Error> {
-        let value = self.to_the_end()?;
+        let value = self.read_all()?;
         self.finish(value).map(|(value, strict)| Untyped { value, strict })
     }
 
-    fn to_the_end(&mut self) -> Result<Value, Error> {
+    fn read_all(&mut self) -> Result<Value, Error> {
         let mut value = Value::Null;
         self.any(&mut value)?;
         self.scan.end()?;
