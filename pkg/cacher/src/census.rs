@@ -14,6 +14,8 @@ pub struct Census {
     pub cache: Option<Figures>,
     /// Whether its cache is filled; true without one.
     pub ready: bool,
+    /// Whether its cache is not filled because nobody has asked for it: see [`Options::when_asked`](crate::Options).
+    pub resting: bool,
     /// Objects, in the cache or as last counted in the store; `None` while nobody knows.
     pub objects: Option<u64>,
     /// What they take in the cache, in bytes.
@@ -40,6 +42,7 @@ impl Census {
             resource: config.resource.clone(),
             cache: resource.cache.as_ref().map(|cache| cache.figures()),
             ready: resource.is_ready(),
+            resting: resource.is_resting(),
             objects: resource.objects().and_then(|objects| u64::try_from(objects).ok()),
             bytes: snapshot.map_or(0, |snapshot| snapshot.bytes()),
             hits: metrics.cache_lists.iter().map(crate::metrics::Counter::get).sum(),

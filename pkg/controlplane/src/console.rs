@@ -49,8 +49,9 @@ pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &Ledger) -> Vec
 /// The largest resources first.
 fn caches(mut census: Vec<Census>) -> Value {
     let (total, objects) = (census.len(), census.iter().filter_map(|row| row.objects).sum::<u64>());
-    let filling = census.iter().filter(|row| !row.ready).count();
-    census.sort_by_key(|row| (row.ready, std::cmp::Reverse((row.bytes, row.objects, row.hits))));
+    let is_filling = |row: &Census| !row.ready && !row.resting;
+    let filling = census.iter().filter(|row| is_filling(row)).count();
+    census.sort_by_key(|row| (!is_filling(row), std::cmp::Reverse((row.bytes, row.objects, row.hits))));
     census.truncate(ROWS_MAX);
     let rows: Vec<Value> = census.iter().map(cache).collect();
     json!({ "total": total, "filling": filling, "objects": objects, "rows": rows })
@@ -62,6 +63,7 @@ fn cache(row: &Census) -> Value {
         "resource": row.resource,
         "cached": row.cache.is_some(),
         "ready": row.ready,
+        "resting": row.resting,
         "objects": row.objects,
         "bytes": row.bytes,
         "hits": row.hits,

@@ -91,8 +91,8 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Resources were installed or retired, or a cache that rests is asked for. The watch delivers what belongs to new ones from here on; what
-    /// it has delivered already is in the store, where their lists will find it.
+    /// Resources were installed or retired, or caches that rested are asked for. The watch delivers what belongs to these from
+    /// here on; what it has delivered already is in the store, where their lists will find it.
     fn on_changed(&mut self) {
         let set = self.inner.resources.load();
         let (new, dropped) = self.slots.become_those_of(&set, self.inner.options.held_back_max);

@@ -47,7 +47,10 @@ async fn all_who_ask_meanwhile_wait_for_one_list() {
     let (reader, query) = (driven.reader(), all(Freshness::NotOlderThan(0)));
     let watch = reader.watch(watching(WatchStart::State(LATEST)));
     let (one, other, watch) = join3(reader.list(&query), reader.list(&query), watch).await;
-    assert_eq!((names(&one.unwrap()), names(&other.unwrap()).len()), (vec!["a".to_owned(), "b".to_owned()], 2));
+    assert_eq!(
+        (names(&one.unwrap()), names(&other.unwrap()).len()),
+        (vec!["a".to_owned(), "b".to_owned()], 2)
+    );
     assert!(watch.unwrap().next().await.unwrap().is_ok());
     assert_eq!(store.calls(Operation::List), 1);
 }
@@ -86,9 +89,10 @@ async fn an_installed_resource_rests_until_somebody_waits_for_it() {
     put(&*store, &format!("{LATE}x"), Some("yes")).await;
     let resource = driven.delegator.install(config(LATE));
     settle().await;
-    assert_eq!((store.calls(Operation::List), resource.cached_objects()), (0, None));
+    let rests = |driven: &Driven| driven.delegator.census().iter().filter(|row| row.resting).count();
+    assert_eq!((store.calls(Operation::List), resource.cached_objects(), rests(&driven)), (0, None, 4));
     assert!(resource.ready().await);
-    assert_eq!((store.calls(Operation::List), resource.cached_objects()), (1, Some(1)));
+    assert_eq!((store.calls(Operation::List), resource.cached_objects(), rests(&driven)), (1, Some(1), 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -216,7 +216,7 @@ const SECTIONS = [
     note: (s) => count(s.caches.objects) + " objects of " + s.caches.total + " resources" +
       (s.caches.filling ? ", " + s.caches.filling + " still being filled" : ""),
     show: (s) => [table("The largest first", [
-      ["Resource", (c) => c.resource + (c.group ? "." + c.group : "") + (c.ready ? "" : " (filling)")],
+      ["Resource", (c) => c.resource + (c.group ? "." + c.group : "") + (c.ready ? "" : c.resting ? " (nobody has listed it yet)" : " (filling)")],
       ["Objects", (c) => count(c.objects), true], ["Bytes", (c) => c.cached ? bytes(c.bytes) : "not cached", true],
       ["Watches", (c) => count(c.watches), true],
       ["Lists by cache", (c) => count(c.hits), true],
