@@ -4,8 +4,8 @@
 #
 #   tools/profile.sh [FILE]       target/profile/kube-apiserver.profdata if none is named
 #
-# A server that counts what it executes gets a small simulated cluster and every kind of request from apibench. A profile is
-# for the commit and the compiler that it was made with: what has changed since is built as without one.
+# A server that counts what it executes is put under load (tools/train.sh). A profile is for the commit and the compiler that it
+# was made with: what has changed since is built as without one.
 #
 # Needs an llvm-profdata that reads what this rustc writes: rustup's (`rustup component add llvm-tools`), or one of the same
 # major release of LLVM in LLVM_PROFDATA or on PATH; besides etcd in target/tools/bin, openssl and python3.
@@ -30,13 +30,8 @@ profdata() {
 }
 
 profdata=$(profdata)
-counting=$("$root/tools/static-build.sh" "$work/build" "-Cprofile-generate=$work/raw")
-"${CARGO:-cargo}" build --manifest-path "$root/Cargo.toml" --locked --release -p apibench
+counting=$(PROFILE="" "$root/tools/static-build.sh" "$work/build" "-Cprofile-generate=$work/raw")
 rm -rf "$work/raw"
-# A server that is stopped adds what it has counted to the file.
-MAINSTAY=$counting "$root/tools/cluster.sh" --pods-per-node 5 --nodes 1000 --max-nodes 1000 --step-seconds 20
-MAINSTAY=$counting "$root/tools/bench.sh" --objects 300 --seconds 3 --rounds 1 \
-  get get-rv0 list-json list-protobuf list-table list-by-label create delete update patch-merge patch-strategic apply \
-  watch-fanout watchlist-storm custom-get custom-list custom-create custom-apply
+"$root/tools/train.sh" "$counting"
 "$profdata" merge -o "$file" "$work/raw"
 echo "$file"
