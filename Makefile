@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build dist profile test tests fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
+.PHONY: run build dist profile layout test tests fuzz e2e hostile chaos rolling verify load everything bench bench-cluster microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -15,16 +15,24 @@ build: deps
 	$(CARGO) build --release -p kube-apiserver
 
 # What is given to others, in dist/: a static binary, its debug information, a bill of materials, licences, checksums.
-# PROFILE: what `make profile` made, for a server that needs less of the processor.
+# PROFILE: what `make profile` made, for a server that needs less of the processor. DIST_BINARY: one that is built already,
+# by `make layout`, with OBJCOPY=llvm-objcopy.
 PROFILE ?=
+DIST_BINARY ?=
 dist: deps
-	PROFILE=$(PROFILE) tools/dist.sh dist
+	PROFILE=$(PROFILE) DIST_BINARY=$(DIST_BINARY) tools/dist.sh dist
 
 # What the server does under load, in target/profile/kube-apiserver.profdata, from which dist can be built. Two builds of the
 # server and one of apibench.
 profile: deps
 	tools/fetch-tools.sh etcd
 	tools/profile.sh
+
+# A server whose code lies in the order in which it is executed, in target/layout/kube-apiserver. PROFILE as for dist. A build of
+# the server and one of apibench; needs LLVM's BOLT.
+layout: deps
+	tools/fetch-tools.sh etcd
+	PROFILE=$(PROFILE) tools/layout.sh
 
 # Everything that needs no more than this machine, real etcd and kubectl included.
 test: deps tools

@@ -10,7 +10,8 @@
 # Names say nothing of the machine or the day, and tools/static-build.sh, which says how the binary is linked, maps paths
 # of the machine away.
 #
-# PROFILE=FILE builds it for what tools/profile.sh saw it do. DIST_BINARY=PATH packs a binary that was built already.
+# PROFILE=FILE builds it for what tools/profile.sh saw it do. DIST_BINARY=PATH packs a binary that was built already. One of
+# tools/layout.sh takes OBJCOPY=llvm-objcopy: GNU's breaks it.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -31,10 +32,12 @@ fi
 
 mkdir -p "$out"
 name="kube-apiserver-linux-$arch"
-objcopy --only-keep-debug "$binary" "$out/$name.debug"
-objcopy --strip-all "$binary" "$out/$name"
-(cd "$out" && objcopy --add-gnu-debuglink="$name.debug" "$name")
+objcopy=${OBJCOPY:-objcopy}
+"$objcopy" --only-keep-debug "$binary" "$out/$name.debug"
+"$objcopy" --strip-all "$binary" "$out/$name"
+(cd "$out" && "$objcopy" --add-gnu-debuglink="$name.debug" "$name")
 chmod 755 "$out/$name"
+"$out/$name" --version || die "$name does not run"
 # What needs a loader does not start in an image that has nothing else.
 if readelf --program-headers "$out/$name" | grep -q INTERP; then die "$name is not static"; fi
 "$root/tools/sbom.py" "$out/sbom.cdx.json" "$out/THIRD-PARTY-LICENSES.txt"
