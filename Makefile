@@ -15,12 +15,10 @@ build: deps
 	$(CARGO) build --release -p kube-apiserver
 
 # What is given to others, in dist/: a static binary, its debug information, a bill of materials, licences, checksums.
-# PROFILE: what `make profile` made, for a server that needs less of the processor. DIST_BINARY: one that is built already,
-# by `make layout`, with OBJCOPY=llvm-objcopy.
+# PROFILE: what `make profile` made, for a server that needs less of the processor.
 PROFILE ?=
-DIST_BINARY ?=
 dist: deps
-	PROFILE=$(PROFILE) DIST_BINARY=$(DIST_BINARY) tools/dist.sh dist
+	PROFILE=$(PROFILE) tools/dist.sh dist
 
 # What the server does under load, in target/profile/kube-apiserver.profdata, from which dist can be built. Two builds of the
 # server and one of apibench.
@@ -28,11 +26,11 @@ profile: deps
 	tools/fetch-tools.sh etcd
 	tools/profile.sh
 
-# A server whose code lies in the order in which it is executed, in target/layout/kube-apiserver. PROFILE as for dist. A build of
+# A server whose code lies in the order in which it is executed, in target/layout/kube-apiserver, for this machine. A build of
 # the server and one of apibench; needs LLVM's BOLT.
 layout: deps
 	tools/fetch-tools.sh etcd
-	PROFILE=$(PROFILE) tools/layout.sh
+	tools/layout.sh
 
 # Everything that needs no more than this machine, real etcd and kubectl included.
 test: deps tools

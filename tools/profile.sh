@@ -30,7 +30,7 @@ profdata() {
 }
 
 profdata=$(profdata)
-counting=$(PROFILE="" "$root/tools/static-build.sh" "$work/build" "-Cprofile-generate=$work/raw")
+counting=$("$root/tools/static-build.sh" "$work/build" "-Cprofile-generate=$work/raw")
 rm -rf "$work/raw"
 "$root/tools/train.sh" "$counting"
 "$profdata" merge -o "$file" "$work/raw"

@@ -4,18 +4,12 @@
 #
 #   tools/static-build.sh TARGET_DIRECTORY [flags for rustc]
 #
-# PROFILE=FILE builds it for what tools/profile.sh saw it do. It is linked against the C library statically: musl's, if rustup has that target and there is a compiler for it
+# It is linked against the C library statically: musl's, if rustup has that target and there is a compiler for it
 # (CC_x86_64_unknown_linux_musl or musl-gcc), else glibc's, whose libc.a has to be there (Debian: libc6-dev).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 directory=$1; shift
-if [ -n "${PROFILE:-}" ]; then
-  [ -f "$PROFILE" ] || { echo "tools/static-build.sh: there is no profile $PROFILE" >&2; exit 1; }
-  # Calls through tables are left as they are. Promoted to direct ones, tasks are inlined into the loop of the runtime that
-  # calls every one of them, and LLVM is not done with the registers of that function after half an hour.
-  set -- "-Cprofile-use=$(realpath "$PROFILE") -Cllvm-args=-disable-icp" "$@"
-fi
 machine=$(uname -m) home=${CARGO_HOME:-$HOME/.cargo}
 musl="$machine-unknown-linux-musl"
 if rustup target list --installed 2>/dev/null | grep -qx "$musl" && command -v musl-gcc >/dev/null; then
