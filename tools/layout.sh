@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a server whose code lies in memory in the order in which it is executed, what is seldom executed apart: it fits the
-# processor's caches better and needs a fifth to a third less time.
+# processor's caches better and needs about a quarter less time.
 #
 #   tools/layout.sh [FILE]        target/layout/kube-apiserver if none is named
 #

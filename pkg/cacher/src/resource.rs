@@ -110,7 +110,7 @@ impl Resource {
     }
 
     /// Has its cache filled, if it rests.
-    pub(crate) fn ask(&self) {
+    fn ask(&self) {
         let Some(asked) = &self.asked else { return };
         if self.goes_on(|stage| stage == Stage::Resting, Stage::Filling) {
             asked.notify_one();

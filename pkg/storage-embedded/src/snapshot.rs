@@ -135,7 +135,10 @@ fn whole(path: &Path) -> io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return fs::read(path);
     }
-    let mut bytes = vec![0; usize::try_from(metadata.len()).map_err(io::Error::other)?];
+    let length = usize::try_from(metadata.len()).map_err(io::Error::other)?;
+    // More than there is room for is an error here, where below it would end the process.
+    Vec::<u8>::new().try_reserve_exact(length).map_err(io::Error::other)?;
+    let mut bytes = vec![0; length];
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(READERS_MAX);
     let part = (bytes.len() / threads).max(PART_MIN);
     thread::scope(|scope| {

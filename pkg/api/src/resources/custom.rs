@@ -278,8 +278,7 @@ impl CustomVersion {
 
     /// The schema as JSON, if there is one. It is read anew each time.
     pub fn schema(&self) -> Option<Value> {
-        // A definition nests more deeply than the library's reader allows.
-        json::decode_untyped(&self.schema_text.as_ref()?.text()).ok().map(|decoded| decoded.value)
+        read(&self.schema_text.as_ref()?.text())
     }
 
     /// The schema, compiled; none if there is none.
@@ -296,7 +295,7 @@ impl CustomVersion {
         let compiled = self.rules.get_or_init(|| {
             let text = self.schema_text.as_ref()?.text();
             memmem::find(&text, RULES)?;
-            let (stored, schema) = (Environment::of_release(u32::MAX), self.schema()?);
+            let (stored, schema) = (Environment::of_release(u32::MAX), read(&text)?);
             let compile = || Validator::new(&schema, true, &stored, self.minor);
             match &self.cel_times {
                 Some(times) => times.compiling(compile),
@@ -324,6 +323,12 @@ impl CustomVersion {
         let compiled = self.merge.get_or_init(|| merge_schema(self.schema(), self.preserve_unknown_fields));
         compiled.as_ref()
     }
+}
+
+/// Reads the text of a schema.
+fn read(text: &[u8]) -> Option<Value> {
+    // A definition nests more deeply than the library's reader allows.
+    json::decode_untyped(text).ok().map(|decoded| decoded.value)
 }
 
 impl ScalePaths {

@@ -163,7 +163,8 @@ fn what_has_become_a_default_is_filled_in() {
 #[test]
 fn a_definition_is_read_without_its_schema_if_nothing_is_missing_from_it() {
     let definition = json!({
-        "metadata": {"name": "as.g", "labels": {"a": "b"}, "creationTimestamp": "2026-01-02T03:04:05Z"},
+        "metadata": {"name": "as.g", "labels": {"a": "b", "openAPIV3Schema": "c", "fieldsV1": "d"},
+            "creationTimestamp": "2026-01-02T03:04:05Z"},
         "spec": {"group": "g", "scope": "Cluster", "names": {"plural": "as", "kind": "A"}, "versions": [
             {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}},
         ]},
@@ -172,7 +173,8 @@ fn a_definition_is_read_without_its_schema_if_nothing_is_missing_from_it() {
     let (written, lacking) = (complete(plural, definition.clone()), encoded(plural, definition));
     let read = |value: &[u8]| {
         let element = element(plural, Bytes::copy_from_slice(value));
-        assert_eq!(element.header().label("a"), Some("b"));
+        let labels = ["a", "openAPIV3Schema", "fieldsV1"].map(|label| element.header().label(label));
+        assert_eq!(labels, [Some("b"), Some("c"), Some("d")]);
         (element.value().unwrap().clone(), form(plural).servable_outline(value).is_some())
     };
     assert_eq!(read(&written), (written.clone(), true));

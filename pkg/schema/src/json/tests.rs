@@ -460,9 +460,10 @@ fn an_outline_leaves_the_objects_of_some_names_where_they_are() {
     // A number that was written there is none of ours.
     check(
         r#"{"schema":7,"a":{"schema":[{"x":1}]},"f":{"y":1}}"#,
-        json!({"schema": null, "a": {"schema": null}, "f": 0}),
+        json!({"schema": null, "a": {"schema": [{"x": 1}]}, "f": 0}),
         &[r#"{"y":1}"#],
     );
+    check(r#"{"schema":"text","f":1.5}"#, json!({"schema": "text", "f": null}), &[]);
     check(r#"{"schema":{"a":1},"schema":{"b":1}}"#, json!({"schema": 1}), &[r#"{"a":1}"#, r#"{"b":1}"#]);
     check(r#"{"schema":{"a":1},"schema":3}"#, json!({"schema": null}), &[r#"{"a":1}"#]);
     let cut = r#"{"schema":{"a":"#;

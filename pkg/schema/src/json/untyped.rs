@@ -51,7 +51,7 @@ pub struct Outline {
 
 /// Decodes a value that was read before, but leaves the objects in members that have one of these names, wherever they
 /// are. For who wants little of a text of which most is in such members: only their braces are looked at, so what is no
-/// JSON may end anywhere. What else is in such a member becomes null.
+/// JSON may end anywhere. A number in such a member, which would be taken for one of ours, becomes null.
 ///
 /// # Errors
 /// As [`decode_untyped`]; within what is left, that it does not end.
@@ -119,18 +119,21 @@ impl<'a> Decoder<'a> {
         if there {
             self.report(StrictKind::DuplicateField, &name);
         }
-        if let Some(outline) = self.outline.as_mut().filter(|outline| outline.names.contains(&&*name)) {
-            if self.scan.value_start()? == b'{' {
-                *slot = Value::from(outline.left.len());
-                outline.left.push(self.scan.object()?);
-                return Ok(());
-            }
-            *slot = Value::Null;
-            return self.any(&mut Value::Null);
+        let outline = self.outline.as_mut().filter(|outline| outline.names.contains(&&*name));
+        let is_leaving = outline.is_some();
+        if let Some(outline) = outline
+            && self.scan.value_start()? == b'{'
+        {
+            *slot = Value::from(outline.left.len());
+            outline.left.push(self.scan.object()?);
+            return Ok(());
         }
         self.path.push(Step::Key(name));
         self.any(slot)?;
         self.path.pop();
+        if is_leaving && slot.is_number() {
+            *slot = Value::Null;
+        }
         Ok(())
     }
 
