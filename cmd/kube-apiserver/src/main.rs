@@ -10,6 +10,7 @@ mod version;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use controlplane::huge_pages;
 use flags::Flags;
 use logging::{Format, Log};
 use options::Options;
@@ -28,6 +29,7 @@ const STACK_BYTES: usize = 8 << 20;
 const EVENT_INTERVAL: u32 = 16;
 
 fn main() -> ExitCode {
+    huge_pages::forbid();
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let mut testserver = None;
     if words.first().is_some_and(|word| word == testserver::COMMAND) {

@@ -24,6 +24,7 @@ mod endpoint_leases;
 pub mod features;
 mod flow_control;
 pub mod forks;
+pub mod huge_pages;
 mod identity_lease;
 mod image_reviews;
 mod kubernetes_service;

@@ -16,10 +16,14 @@ const SUPERSEDED_PART: u64 = 32;
 /// Version 1 says "no limit" by a number of about this size.
 const UNLIMITED: u64 = 1 << 60;
 
-/// The ledger of the configured limit, else of the control group's, else one without a limit.
+/// What the process may take, in bytes: what is configured, else the control group's limit, if there is one.
+pub(crate) fn limit(configured: Option<u64>) -> Option<u64> {
+    configured.or_else(|| of_control_group(Path::new("/")))
+}
+
+/// The ledger of the [`limit`], or one without.
 pub(crate) fn ledger(configured: Option<u64>) -> Ledger {
-    let limit = configured.or_else(|| of_control_group(Path::new("/")));
-    match limit {
+    match limit(configured) {
         Some(limit) => {
             tracing::info!(bytes = limit, configured = configured.is_some(), "memory is limited");
             Ledger::new(limit, Arc::new(Resident))

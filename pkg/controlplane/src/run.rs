@@ -37,6 +37,7 @@ use crate::config::Config;
 use crate::console::{self, Looks};
 use crate::encryption_at_rest::EncryptionAtRest;
 use crate::forks::Inherited;
+use crate::huge_pages;
 use crate::memory;
 use crate::system::{SystemClock, heavy_pool};
 use crate::tasks::Tasks;
@@ -92,7 +93,9 @@ pub struct Running {
 pub async fn run(config: Config) -> Result<(), RunError> {
     let mut stop = signals::stop()?;
     let mut snapshot = signals::snapshot()?;
+    let limit = memory::limit(config.memory_limit);
     let mut running = start(config, system_env()).await?;
+    running.background.spawn(huge_pages::follow_size(limit));
     tokio::select! {
         ready = &mut running.ready => {
             ready.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))??;
