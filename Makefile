@@ -27,10 +27,10 @@ profile: deps
 	tools/profile.sh
 
 # A server whose code lies in the order in which it is executed, in target/layout/kube-apiserver, for this machine. A build of
-# the server and one of apibench; needs LLVM's BOLT.
+# the server and one of apibench; needs LLVM's BOLT. PROFILE: what `make profile` made.
 layout: deps
 	tools/fetch-tools.sh etcd
-	tools/layout.sh
+	PROFILE=$(PROFILE) tools/layout.sh
 
 # Everything that needs no more than this machine, real etcd and kubectl included.
 test: deps tools

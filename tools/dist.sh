@@ -27,12 +27,7 @@ die() { echo "tools/dist.sh: $*" >&2; exit 1; }
 binary=${DIST_BINARY:-}
 if [ -z "$binary" ]; then
   flags=
-  if [ -n "${PROFILE:-}" ]; then
-    [ -f "$PROFILE" ] || die "there is no profile $PROFILE"
-    # Calls through tables are left as they are. Promoted to direct ones, tasks are inlined into the loop of the runtime that
-    # calls every one of them, and LLVM is not done with the registers of that function after half an hour.
-    flags="-Cprofile-use=$(realpath "$PROFILE") -Cllvm-args=-disable-icp"
-  fi
+  if [ -n "${PROFILE:-}" ]; then flags=$("$root/tools/profile-flags.sh" "$PROFILE"); fi
   binary=$("$root/tools/static-build.sh" "${CARGO_TARGET_DIR:-$root/target}" "$flags")
 fi
 

@@ -9,6 +9,8 @@
 # makes is for this machine: linked dynamically, for BOLT 19 crashes over a program that has glibc in it, and not to be
 # stripped with GNU's tools, which break it (llvm-strip does not).
 #
+# PROFILE=FILE has rustc build it for what tools/profile.sh saw it do, before it is laid out: the two go well together.
+#
 # Needs llvm-bolt and merge-fdata with BOLT's runtime library (Debian: bolt-19 and libbolt-19-dev), in the directory BOLT or on
 # PATH.
 set -euo pipefail
@@ -26,10 +28,17 @@ done
 [ -n "${bolt:-}" ] || die "no llvm-bolt; Debian has it in bolt-19 and libbolt-19-dev. BOLT names the directory that it is in"
 
 mkdir -p "$work" "$(dirname "$file")"
-"${CARGO:-cargo}" rustc --manifest-path "$root/Cargo.toml" --locked --release -p kube-apiserver --bin kube-apiserver -- \
-  -Clink-arg=-Wl,--emit-relocs
+flags=() rustflags=${RUSTFLAGS:-} built=$target/release
+if [ -n "${PROFILE:-}" ]; then
+  # The flags are for the server alone, not for procedural macros: hence --target also for this machine.
+  host=$(rustc -vV | sed -n 's/^host: //p')
+  flags=(--target "$host") built=$target/$host/release
+  rustflags=$("$root/tools/profile-flags.sh" "$PROFILE")
+fi
+RUSTFLAGS=$rustflags "${CARGO:-cargo}" rustc --manifest-path "$root/Cargo.toml" --locked --release "${flags[@]}" \
+  -p kube-apiserver --bin kube-apiserver -- -Clink-arg=-Wl,--emit-relocs
 binary=$work/linked
-cp "$target/release/kube-apiserver" "$binary"
+cp "$built/kube-apiserver" "$binary"
 rm -f "$work"/counts*
 "$bolt/llvm-bolt" "$binary" -instrument -o "$work/counting" \
   -instrumentation-file="$work/counts" -instrumentation-file-append-pid
