@@ -2,8 +2,8 @@
 //!
 //! The processor keeps in mind where a few thousand pages are. A heap of some hundred megabytes has more of 4 KiB, and then
 //! one access in many waits until the page is looked up in memory, in a virtual machine twice over. Of huge pages it has a
-//! few hundred: the server of a simulated cluster of 2,000 nodes needs an eighth less of the processor, and a tenth more
-//! memory (`docs/memory.md`). For a small server that is not worth it: its heap would be twice as large.
+//! few hundred: the server of a large simulated cluster needs some per cent less of the processor, and a few more of memory
+//! (`docs/memory.md` has figures). For a small server that is not worth it: its heap would be twice as large.
 //!
 //! The allocator always asks for them (`thp:always` in `.cargo/config.toml`), where the kernel has them for whoever asks.
 //! [`forbid`] tells the kernel to take no notice, until [`follow_size`] finds the process large enough.
