@@ -7,6 +7,7 @@ use crate::{Key, Number, Object, Value};
 macro_rules! from_whole {
     ($($whole:ty),*) => {$(
         impl From<$whole> for Value {
+            #[inline]
             fn from(whole: $whole) -> Self {
                 Value::Number(whole.into())
             }
@@ -73,12 +74,14 @@ impl From<f64> for Value {
 }
 
 impl From<bool> for Value {
+    #[inline]
     fn from(is: bool) -> Self {
         Value::Bool(is)
     }
 }
 
 impl From<Number> for Value {
+    #[inline]
     fn from(number: Number) -> Self {
         Value::Number(number)
     }
@@ -91,6 +94,7 @@ impl From<String> for Value {
 }
 
 impl From<&str> for Value {
+    #[inline]
     fn from(text: &str) -> Self {
         Value::String(text.into())
     }
@@ -109,6 +113,7 @@ impl From<Cow<'_, str>> for Value {
 }
 
 impl From<Key> for Value {
+    #[inline]
     fn from(text: Key) -> Self {
         Value::String(text)
     }

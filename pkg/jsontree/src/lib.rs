@@ -16,7 +16,7 @@ mod value;
 
 pub use compact_str::{CompactString as Key, CompactString as Text};
 pub use lookup::Lookup;
-pub use object::{Entry, IntoIter, Iter, IterMut, Object};
+pub use object::{Entry, IntoIter, Iter, IterMut, Object, push_null};
 pub use serde_json::Number;
 pub use serialize::{from_value, to_value};
 pub use text::same;

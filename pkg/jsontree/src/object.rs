@@ -41,6 +41,17 @@ impl Object {
         Object { members: Members::Few(Vec::with_capacity(members.min(FEW))) }
     }
 
+    /// Makes room for so many members in an object that has none, and none for what is beyond those that stand in a
+    /// vector.
+    #[inline]
+    pub fn reserve(&mut self, members: usize) {
+        if let Members::Few(few) = &mut self.members
+            && few.capacity() == 0
+        {
+            few.reserve_exact(members.min(FEW));
+        }
+    }
+
     /// How many members there are.
     pub fn len(&self) -> usize {
         match &self.members {
@@ -108,9 +119,7 @@ impl Object {
         match &mut self.members {
             Members::Few(few) => {
                 debug_assert_eq!(position(few, name), Err(at), "the place of {name}");
-                let member = put_at(few, at);
-                member.0 = name.clone();
-                &mut member.1
+                put_at(few, at, || name.clone())
             }
             Members::Many(many) => many.entry(name.clone()).or_default(),
         }
@@ -134,9 +143,7 @@ impl Object {
             Members::Few(few) => match position(few, name.as_ref()) {
                 Ok(at) => (&mut few[at].1, true),
                 Err(at) => {
-                    let member = put_at(few, at);
-                    member.0 = name.into();
-                    (&mut member.1, false)
+                    (put_at(few, at, || name.into()), false)
                 }
             },
             Members::Many(many) => match many.entry(name.into()) {
@@ -205,14 +212,29 @@ impl Object {
     }
 }
 
-/// Makes room for a member whose name is then written to where it stays, and not copied there by way of the stack.
+/// Puts a member in, whose value is `null`.
 #[inline(always)]
-fn put_at(few: &mut Vec<(Key, Value)>, at: usize) -> &mut (Key, Value) {
-    let empty = (Key::const_new(""), Value::Null);
-    match at == few.len() {
-        true => few.push_mut(empty),
-        false => few.insert_mut(at, empty),
-    }
+fn put_at(few: &mut Vec<(Key, Value)>, at: usize, name: impl FnOnce() -> Key) -> &mut Value {
+    let member = match at == few.len() {
+        true => push_with(few, || (name(), Value::Null)),
+        false => few.insert_mut(at, (name(), Value::Null)),
+    };
+    &mut member.1
+}
+
+/// Puts `null` at the end of a list, to be written to where it stays.
+#[inline(always)]
+pub fn push_null(items: &mut Vec<Value>) -> &mut Value {
+    push_with(items, || Value::Null)
+}
+
+/// Puts at the end of a vector what is made when there is room for it: what is there before may have to be dropped, for
+/// growing may panic, and therefore goes by way of the stack.
+#[inline(always)]
+fn push_with<T>(items: &mut Vec<T>, make: impl FnOnce() -> T) -> &mut T {
+    let at = items.len();
+    items.extend(std::iter::once_with(make));
+    &mut items[at]
 }
 
 /// How many members are looked through one after the other: their lengths tell most names apart.

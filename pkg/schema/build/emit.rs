@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::names::{NO_MEMBER, slot};
+use crate::names::{NO_MEMBER, Word, slot};
 use crate::parse::{Field, Type};
 
 type Types<'a> = BTreeMap<&'a str, &'a Type>;
@@ -115,7 +115,7 @@ fn members(ty: &Type, types: &Types) -> String {
     gather(ty, types, &mut found);
     let mut out = String::new();
     for (name, (owner, at)) in found {
-        let _ = write!(out, "Member {{ name: {name:?}, field: &{}_FIELDS[{at}] }},", ident(owner));
+        let _ = write!(out, "Member::new({name:?}, &{}_FIELDS[{at}]),", ident(owner));
     }
     out
 }
@@ -136,7 +136,7 @@ fn names(ty: &Type, types: &Types) -> String {
         let (multiplier, shift) = (random | 1, 64 - bits);
         let mut slots = vec![NO_MEMBER; 1 << bits];
         let alone = found.keys().enumerate().all(|(at, name)| {
-            let slot = &mut slots[slot(name.as_bytes(), multiplier, shift)];
+            let slot = &mut slots[slot(Word::of(name.as_bytes()), multiplier, shift)];
             std::mem::replace(slot, u8::try_from(at).unwrap_or(NO_MEMBER)) == NO_MEMBER
         });
         if alone {

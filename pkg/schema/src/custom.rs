@@ -19,7 +19,7 @@ pub static CUSTOM_RESOURCE: Message = Message {
     fields: &FIELDS,
     wire_order: &[],
     by_number: &[],
-    members: &[Member { name: "metadata", field: &FIELDS[0] }],
+    members: &[Member::new("metadata", &FIELDS[0])],
     names: Names { multiplier: 0, shift: 0, slots: &[0] },
     info: &MessageInfo { kinds: &[], no_openapi: true, map_type: "", unions: "" },
 };

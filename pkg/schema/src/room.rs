@@ -13,14 +13,16 @@ pub const LONG_BYTES: usize = 28 * 1024 * 1024;
 
 /// What a member takes in the vector of its object: the name and the value in place.
 const MEMBER_BYTES: usize = size_of::<Key>() + size_of::<Value>();
-/// How many members an object has room for when the first one is put in.
+/// How many members a map has room for when the first one is put in.
 const FIRST_MEMBERS: usize = 4;
 /// From so many members on, an object is a B-tree.
 const MANY_MEMBERS: usize = 64;
 /// What a further member takes there: nodes have room for eleven and are half full at least.
 const MANY_MEMBER_BYTES: usize = MEMBER_BYTES * 2;
-/// What a struct takes that defaults fill: twice the first room of an object.
-const STRUCT_BYTES: usize = 2 * FIRST_MEMBERS * MEMBER_BYTES;
+/// How many members a struct has room for that defaults fill; most have no more.
+pub(crate) const STRUCT_MEMBERS: usize = 2 * FIRST_MEMBERS;
+/// What such a struct takes.
+const STRUCT_BYTES: usize = STRUCT_MEMBERS * MEMBER_BYTES;
 /// What the text of a member's name and that of its value take at least, each in an allocation of its own.
 const TEXTS_BYTES: usize = 32;
 /// What an item takes in a list that doubles while it grows.

@@ -5,9 +5,9 @@
 
 mod names;
 
-pub use names::{NO_MEMBER, Names};
+pub use names::{NO_MEMBER, Names, Word};
 
-use jsontree::{Key, same};
+use jsontree::Key;
 
 use crate::proto::TypeMetaHead;
 
@@ -47,8 +47,17 @@ pub struct Message {
 pub struct Member {
     /// JSON name.
     pub name: &'static str,
+    /// The same, as names are looked up.
+    word: Word,
     /// The field that holds the value, in the innermost inlined struct.
     pub field: &'static Field,
+}
+
+impl Member {
+    /// A member whose value a field holds.
+    pub const fn new(name: &'static str, field: &'static Field) -> Self {
+        Member { name, word: Word::of(name.as_bytes()), field }
+    }
 }
 
 /// How a type's JSON relates to its fields.
@@ -204,15 +213,15 @@ pub struct FieldInfo {
 impl Message {
     /// Finds a JSON member by its exact name, members of inlined structs included.
     pub fn member(&self, name: &str) -> Option<&'static Field> {
-        self.find_member(name).map(|(_, member)| member.field)
+        self.find_member(name, Word::of(name.as_bytes())).map(|(_, member)| member.field)
     }
 
     /// Finds a JSON member by its exact name, and its index.
     #[inline(always)]
-    pub fn find_member(&self, name: &str) -> Option<(usize, &'static Member)> {
-        let at = self.names.find(name.as_bytes());
+    pub fn find_member(&self, name: &str, word: Word) -> Option<(usize, &'static Member)> {
+        let at = self.names.find(word);
         let member = self.members.get(at)?;
-        same(member.name, name).then_some((at, member))
+        (member.word == word && (word.is_all() || member.name == name)).then_some((at, member))
     }
 
     /// Whether a JSON member is one of the type's own, `kind` and `apiVersion` included. An open type takes

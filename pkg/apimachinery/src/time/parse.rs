@@ -22,7 +22,30 @@ pub struct ParseError(String);
 /// Go's, e.g. `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse
 /// "x" as "2006"`.
 pub fn parse_time(text: &str) -> Result<UnixTime, ParseError> {
-    parse(text, RFC3339, false)
+    shown(text.as_bytes()).map_or_else(|| parse(text, RFC3339, false), Ok)
+}
+
+/// A time of the form that the API prints, as nearly all are: every digit has its place. `None` for any other text, and
+/// for a number that is out of range.
+fn shown(text: &[u8]) -> Option<UnixTime> {
+    let [y @ .., b'-', o1, o2, b'-', d1, d2, b'T', h1, h2, b':', m1, m2, b':', s1, s2, b'Z'] = text else {
+        return None;
+    };
+    let two = |digits: [&u8; 2]| {
+        let [tens, ones] = digits.map(|digit| i64::from(digit.wrapping_sub(b'0')));
+        (tens < 10 && ones < 10).then_some(tens * 10 + ones)
+    };
+    let [y1, y2, y3, y4] = y else { return None };
+    let year = two([y1, y2])? * 100 + two([y3, y4])?;
+    let (month, day) = (two([o1, o2])?, two([d1, d2])?);
+    let (hour, minute, second) = (two([h1, h2])?, two([m1, m2])?, two([s1, s2])?);
+    let valid = (1..=12).contains(&month)
+        && (1..=days_in(month, year)).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    let days = || Civil { year, month, day }.to_days();
+    valid.then(|| UnixTime { seconds: days() * 86_400 + hour * 3600 + minute * 60 + second, nanos: 0 })
 }
 
 /// Parses the text of a `metav1.MicroTime`, which must have exactly six digits
@@ -206,4 +229,31 @@ fn decimal(digits: &[u8]) -> i64 {
 fn nanos(digits: &[u8]) -> u32 {
     let padded = digits.iter().chain(std::iter::repeat(&b'0')).take(9);
     padded.fold(0, |n, digit| n * 10 + u32::from(digit - b'0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_as_the_api_prints_it_is_what_reading_it_element_by_element_gives() {
+        let mut shown_ones = 0;
+        let good = "2024-02-29T23:59:59Z";
+        for at in 0..good.len() {
+            for byte in (b' '..=b'~').map(char::from) {
+                let mut text = good.to_owned();
+                text.replace_range(at..=at, &byte.to_string());
+                let whole = parse(&text, RFC3339, false);
+                if let Some(time) = shown(text.as_bytes()) {
+                    assert_eq!(Ok(time), whole, "{text}");
+                    shown_ones += 1;
+                }
+                assert_eq!(parse_time(&text), whole, "{text}");
+            }
+        }
+        assert!(shown_ones > 60, "{shown_ones}");
+        for text in ["", "Z", "2024-02-29T23:59:59.5Z", "2024-02-29T23:59:59+01:00", "12024-02-29T23:59:59Z"] {
+            assert_eq!(shown(text.as_bytes()), None, "{text}");
+        }
+    }
 }

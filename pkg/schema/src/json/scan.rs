@@ -11,6 +11,7 @@ use super::errors::{Error, syntax_error};
 use super::stops::Stops;
 use super::unquote::RawString;
 use super::{DEPTH_MAX, TREE_DEPTH_MAX};
+use crate::table::Word;
 
 /// A cursor over JSON text. After any error the position means nothing.
 pub(crate) struct Scanner<'a> {
@@ -133,6 +134,14 @@ impl<'a> Scanner<'a> {
         };
         self.at = end + 1;
         Some(text)
+    }
+
+    /// Consumes the name at the cursor if it stands for itself, and says how it is looked up.
+    #[inline(always)]
+    pub(crate) fn plain_name(&mut self) -> Option<(&'a str, Word)> {
+        let start = self.at + 1;
+        let name = self.plain_string()?;
+        Some((name, Word::within(self.text, start..start + name.len())))
     }
 
     #[cold]
@@ -279,10 +288,12 @@ impl<'a> Scanner<'a> {
 
     #[inline(always)]
     fn skip_string(&mut self) -> Result<(), Error> {
-        match self.plain_string() {
-            Some(_) => Ok(()),
-            None => self.coded_string().map(drop),
+        let end = self.stops.next(self.text, self.at + 1);
+        if self.utf8.is_some() && self.text.get(end) == Some(&b'"') {
+            self.at = end + 1;
+            return Ok(());
         }
+        self.string().map(drop)
     }
 
     #[inline(always)]

@@ -25,7 +25,11 @@ impl<'s> Slot<'s> {
     /// Puts a value there; true, for there is one now.
     #[inline]
     pub(super) fn put(self, value: Value) -> bool {
-        *self.value = value;
+        match self.value {
+            // Nothing is to be dropped, which the compiler would keep the new value on the stack for.
+            Value::Null => std::mem::forget(std::mem::replace(self.value, value)),
+            _ => *self.value = value,
+        }
         true
     }
 

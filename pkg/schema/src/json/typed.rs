@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use jsontree::{Key, Value};
+use jsontree::{Key, Value, push_null};
 
 use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
 use super::errors::{Error, StrictError, StrictKind};
@@ -15,8 +15,8 @@ use super::seen::{MEMBERS_MAX, Seen};
 use super::slot::Slot;
 use super::untyped::Leaving;
 use crate::object::Object;
-use crate::room::{Room, complete};
-use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
+use crate::room::{Room, STRUCT_MEMBERS, complete};
+use crate::table::{Cardinality, Field, Member, Message, Shape, Type, Word};
 
 /// An object and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,13 +142,15 @@ impl<'a> Decoder<'a> {
         let mut seen = Seen::of(object);
         let mut first = true;
         while self.scan.next_name(first)? {
-            first = false;
-            let Some(name) = self.scan.plain_string() else {
+            if std::mem::take(&mut first) {
+                object.reserve(first_members(message));
+            }
+            let Some((name, word)) = self.scan.plain_name() else {
                 self.coded_member(message, object, &mut seen)?;
                 continue;
             };
             self.scan.colon()?;
-            match message.find_member(name) {
+            match message.find_member(name, word) {
                 Some((at, member)) => self.known_member(message, at, member, object, &mut seen)?,
                 None => self.other_member(message, name.into(), object, &mut seen)?,
             }
@@ -231,7 +233,7 @@ impl<'a> Decoder<'a> {
     ) -> Result<(), Error> {
         let name = self.scan.string()?.text();
         self.scan.colon()?;
-        match message.find_member(&name) {
+        match message.find_member(&name, Word::of(name.as_bytes())) {
             Some((at, member)) => self.known_member(message, at, member, object, seen),
             None => self.other_member(message, name, object, seen),
         }
@@ -313,7 +315,7 @@ impl<'a> Decoder<'a> {
             let start = self.scan.value_start()?;
             let there = match items.get_mut(count) {
                 Some(item) if count < prior => self.one(field, Place::Item, start, Slot::again(item))?,
-                _ => self.one(field, Place::Item, start, Slot::new(items.push_mut(Value::Null)))?,
+                _ => self.one(field, Place::Item, start, Slot::new(push_null(&mut items)))?,
             };
             if !there && let Some(item) = items.get_mut(count) {
                 *item = zero(field.ty);
@@ -422,6 +424,13 @@ impl<'a> Decoder<'a> {
         (self.saved, self.nested_at) = outer;
         Ok(value)
     }
+}
+
+/// For how many members a struct has room when the first one is put in: for all that there may be, but for no more than
+/// its [`Room`] counts.
+#[inline]
+fn first_members(message: &'static Message) -> usize {
+    (message.members.len() + if message.type_meta { 2 } else { 0 }).min(STRUCT_MEMBERS)
 }
 
 /// Go's zero value where it cannot be left out.

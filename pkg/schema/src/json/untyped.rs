@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use apimachinery::strconv::parse_int;
-use jsontree::Value;
+use jsontree::{Value, push_null};
 
 use super::complaint::Step;
 use super::errors::{Error, StrictError, StrictKind};
@@ -143,7 +143,7 @@ impl<'a> Decoder<'a> {
         while self.scan.next_item(items.is_empty())? {
             self.room.items(1)?;
             self.path.push(Step::Index(items.len()));
-            self.any(items.push_mut(Value::Null))?;
+            self.any(push_null(&mut items))?;
             self.path.pop();
         }
         Ok(complete(items))

@@ -2,7 +2,7 @@
 
 use apimachinery::time::{UnixTime, format_duration};
 use base64::prelude::{BASE64_STANDARD, Engine};
-use jsontree::{Number, Value};
+use jsontree::{Number, Value, push_null};
 
 use super::Error;
 use super::fault;
@@ -112,7 +112,7 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
     each(field, slot.region(raw), |reader, wire_type| {
         match field.ty {
             Type::Message(inner) => {
-                let item = values.push_mut(Value::Null);
+                let item = push_null(&mut values);
                 element(inner, reader.bytes()?, slots, item)?;
                 if let (Some(head), Value::Object(item)) = (field.info.item_head, item) {
                     item.insert("apiVersion", head.api_version.into());
@@ -121,16 +121,16 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
             }
             Type::String | Type::Bytes => {
                 let bytes = reader.bytes()?;
-                one(field.ty, reader, bytes, values.push_mut(Value::Null))?;
+                one(field.ty, reader, bytes, push_null(&mut values))?;
             }
             ty if wire_type == BYTES => {
                 let mut packed = Reader::new(reader.bytes()?);
                 while !packed.done() {
                     slots.room.items(1)?;
-                    one(ty, &mut packed, &[], values.push_mut(Value::Null))?;
+                    one(ty, &mut packed, &[], push_null(&mut values))?;
                 }
             }
-            ty => one(ty, reader, &[], values.push_mut(Value::Null))?,
+            ty => one(ty, reader, &[], push_null(&mut values))?,
         }
         Ok::<(), Error>(())
     })?;
