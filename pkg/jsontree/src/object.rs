@@ -48,7 +48,7 @@ impl Object {
         if let Members::Few(few) = &mut self.members
             && few.capacity() == 0
         {
-            few.reserve_exact(members.min(FEW));
+            *few = Vec::with_capacity(members.min(FEW));
         }
     }
 
@@ -108,20 +108,21 @@ impl Object {
         there.then_some(before)
     }
 
-    /// The place of the value of a member, which is put in as `null`: one that is not there yet, before which so many
-    /// others stand, for who knows that without looking at their names. A wrong place breaks the order; debug builds
-    /// check it.
+    /// Puts a member in that is not there yet, before which so many others stand, for who knows that without looking at
+    /// their names. A wrong place breaks the order; debug builds check it.
     #[inline(always)]
-    pub fn slot_at(&mut self, at: usize, name: &Key) -> &mut Value {
+    pub fn insert_at(&mut self, at: usize, name: &Key, value: impl FnOnce() -> Value) -> &mut Value {
         if !matches!(&self.members, Members::Few(few) if few.len() < FEW && at <= few.len()) {
-            return self.slot(name.clone()).0;
+            let slot = self.slot(name.clone()).0;
+            *slot = value();
+            return slot;
         }
         match &mut self.members {
             Members::Few(few) => {
                 debug_assert_eq!(position(few, name), Err(at), "the place of {name}");
-                put_at(few, at, || name.clone())
+                put_at(few, at, || (name.clone(), value()))
             }
-            Members::Many(many) => many.entry(name.clone()).or_default(),
+            Members::Many(many) => many.entry(name.clone()).or_insert_with(value),
         }
     }
 
@@ -143,7 +144,7 @@ impl Object {
             Members::Few(few) => match position(few, name.as_ref()) {
                 Ok(at) => (&mut few[at].1, true),
                 Err(at) => {
-                    (put_at(few, at, || name.into()), false)
+                    (put_at(few, at, || (name.into(), Value::Null)), false)
                 }
             },
             Members::Many(many) => match many.entry(name.into()) {
@@ -212,12 +213,12 @@ impl Object {
     }
 }
 
-/// Puts a member in, whose value is `null`.
+/// Puts a member in.
 #[inline(always)]
-fn put_at(few: &mut Vec<(Key, Value)>, at: usize, name: impl FnOnce() -> Key) -> &mut Value {
+fn put_at(few: &mut Vec<(Key, Value)>, at: usize, member: impl FnOnce() -> (Key, Value)) -> &mut Value {
     let member = match at == few.len() {
-        true => push_with(few, || (name(), Value::Null)),
-        false => few.insert_mut(at, (name(), Value::Null)),
+        true => push_with(few, member),
+        false => few.insert_mut(at, member()),
     };
     &mut member.1
 }

@@ -72,7 +72,7 @@ fn names_of_every_length_are_the_same_if_their_bytes_are() {
 fn a_member_whose_place_is_known_is_put_there_among_few_and_many() {
     let mut object = Object::new();
     for i in (0..100).rev() {
-        *object.slot_at(0, &Key::from(format!("{i:03}"))) = i.into();
+        object.insert_at(0, &Key::from(format!("{i:03}")), || i.into());
     }
     assert!(object.values().enumerate().all(|(i, value)| *value == i));
 }

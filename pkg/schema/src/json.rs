@@ -14,6 +14,7 @@ mod meta;
 mod operations;
 pub(crate) mod scan;
 mod seen;
+mod skip;
 mod slot;
 mod stops;
 pub(crate) mod typed;

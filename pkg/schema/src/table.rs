@@ -213,15 +213,15 @@ pub struct FieldInfo {
 impl Message {
     /// Finds a JSON member by its exact name, members of inlined structs included.
     pub fn member(&self, name: &str) -> Option<&'static Field> {
-        self.find_member(name, Word::of(name.as_bytes())).map(|(_, member)| member.field)
+        self.find_member(name.as_bytes(), Word::of(name.as_bytes())).map(|(_, member)| member.field)
     }
 
     /// Finds a JSON member by its exact name, and its index.
     #[inline(always)]
-    pub fn find_member(&self, name: &str, word: Word) -> Option<(usize, &'static Member)> {
+    pub fn find_member(&self, name: &[u8], word: Word) -> Option<(usize, &'static Member)> {
         let at = self.names.find(word);
         let member = self.members.get(at)?;
-        (member.word == word && (word.is_all() || member.name == name)).then_some((at, member))
+        (member.word == word && (word.is_all() || member.name.as_bytes() == name)).then_some((at, member))
     }
 
     /// Whether a JSON member is one of the type's own, `kind` and `apiVersion` included. An open type takes

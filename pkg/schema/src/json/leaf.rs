@@ -24,6 +24,14 @@ impl Decoder<'_> {
         place: Place,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
+        let range = match field.ty {
+            Type::Int32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
+            Type::Int64 => i64::MIN..=i64::MAX,
+            _ => 1..=0,
+        };
+        if let Some(number) = self.scan.short_integer(&range) {
+            return Ok(slot.put(Value::from(number)));
+        }
         let text = self.scan.number()?;
         let value = match field.ty {
             Type::Int32 => int32(text),

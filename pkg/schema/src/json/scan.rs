@@ -1,10 +1,6 @@
 //! Tokens: where values, members and items begin and end, and Go's words for bad syntax.
-//!
-//! Skipping is iterative, so that 10,000 levels of brackets cost no stack.
 
-use std::ops::Range;
-
-use smallvec::SmallVec;
+use std::ops::{Range, RangeInclusive};
 
 use super::braces::end_of_object;
 use super::errors::{Error, syntax_error};
@@ -136,12 +132,16 @@ impl<'a> Scanner<'a> {
         Some(text)
     }
 
-    /// Consumes the name at the cursor if it stands for itself, and says how it is looked up.
+    /// Consumes the name at the cursor if it has no escapes, and says how it is looked up. It may be no UTF-8.
     #[inline(always)]
-    pub(crate) fn plain_name(&mut self) -> Option<(&'a str, Word)> {
+    pub(super) fn plain_name(&mut self) -> Option<(&'a [u8], Word)> {
         let start = self.at + 1;
-        let name = self.plain_string()?;
-        Some((name, Word::within(self.text, start..start + name.len())))
+        let end = self.stops.next(self.text, start);
+        if self.text.get(end) != Some(&b'"') {
+            return None;
+        }
+        self.at = end + 1;
+        Some((self.text.get(start..end)?, Word::within(self.text, start..end)))
     }
 
     #[cold]
@@ -170,6 +170,35 @@ impl<'a> Scanner<'a> {
                 None => return Err(Error::UnexpectedEnd),
             }
         }
+    }
+
+    /// Consumes the number at the cursor if it is an integer in a range and has up to 18 digits, as nearly all have.
+    #[inline]
+    pub(super) fn short_integer(&mut self, range: &RangeInclusive<i64>) -> Option<i64> {
+        let mut digits = self.text.get(self.at..)?;
+        let is_negative = digits.first() == Some(&b'-');
+        digits = digits.get(usize::from(is_negative)..)?;
+        let (mut number, mut count) = (0, 0);
+        let after = loop {
+            let byte = *digits.get(count)?;
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break byte;
+            }
+            if count == 18 {
+                return None;
+            }
+            number = number * 10 + i64::from(digit);
+            count += 1;
+        };
+        let number = if is_negative { -number } else { number };
+        let is_plain = count > 0 && (count == 1 || digits.first() != Some(&b'0'));
+        let is_integer = is_plain && !matches!(after, b'.' | b'e' | b'E');
+        if !is_integer || !range.contains(&number) {
+            return None;
+        }
+        self.at += count + usize::from(is_negative);
+        Some(number)
     }
 
     /// Consumes the number at the cursor.
@@ -219,15 +248,14 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Consumes the value that comes next, whatever it is, and returns its text.
-    pub(crate) fn skip(&mut self) -> Result<&'a [u8], Error> {
-        let first = self.value_start()?;
-        let start = self.at;
-        match first {
-            b'{' | b'[' => self.skip_nested()?,
-            _ => self.skip_scalar(first)?,
-        }
-        Ok(self.text.get(start..self.at).unwrap_or_default())
+    /// Where the cursor is.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The text from a position to the cursor.
+    pub(super) fn since(&self, start: usize) -> &'a [u8] {
+        self.text.get(start..self.at).unwrap_or_default()
     }
 
     /// Consumes the object at the cursor, whose text is known to be JSON, and returns where that is.
@@ -245,49 +273,9 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes the brackets at the cursor and what is between them, without recursion.
-    fn skip_nested(&mut self) -> Result<(), Error> {
-        // One entry per open bracket: whether it is an object.
-        let mut open: SmallVec<[bool; 64]> = SmallVec::new();
-        loop {
-            match self.value_start()? {
-                bracket @ (b'{' | b'[') => {
-                    self.open_within(DEPTH_MAX)?;
-                    let in_object = bracket == b'{';
-                    if self.enter(in_object, true)? {
-                        open.push(in_object);
-                        continue;
-                    }
-                }
-                c => self.skip_scalar(c)?,
-            }
-            // Leaves all that ends here.
-            loop {
-                let Some(&in_object) = open.last() else { return Ok(()) };
-                if self.enter(in_object, false)? {
-                    break;
-                }
-                open.pop();
-            }
-        }
-    }
-
-    /// Moves to the next value of what is open; false when that has ended.
+    /// Consumes the string at the cursor.
     #[inline(always)]
-    fn enter(&mut self, in_object: bool, first: bool) -> Result<bool, Error> {
-        if !in_object {
-            return self.next_item(first);
-        }
-        if !self.next_name(first)? {
-            return Ok(false);
-        }
-        self.skip_string()?;
-        self.colon()?;
-        Ok(true)
-    }
-
-    #[inline(always)]
-    fn skip_string(&mut self) -> Result<(), Error> {
+    pub(super) fn pass_string(&mut self) -> Result<(), Error> {
         let end = self.stops.next(self.text, self.at + 1);
         if self.utf8.is_some() && self.text.get(end) == Some(&b'"') {
             self.at = end + 1;
@@ -296,17 +284,18 @@ impl<'a> Scanner<'a> {
         self.string().map(drop)
     }
 
+    /// Consumes the value of a member at the cursor, and the colon before it, if that is `{}` without white space.
     #[inline(always)]
-    fn skip_scalar(&mut self, first: u8) -> Result<(), Error> {
-        match first {
-            b'"' => self.skip_string(),
-            b't' | b'f' | b'n' => self.word(),
-            _ => self.number().map(drop),
-        }
+    pub(super) fn pass_empty_value(&mut self) -> bool {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let is_empty = rest.first_chunk() == Some(b":{}") && self.depth < DEPTH_MAX;
+        self.at += if is_empty { 3 } else { 0 };
+        is_empty
     }
 
+    /// Consumes the bracket at the cursor, which may be so deep.
     #[inline]
-    fn open_within(&mut self, limit: usize) -> Result<(), Error> {
+    pub(super) fn open_within(&mut self, limit: usize) -> Result<(), Error> {
         if self.depth >= limit {
             return Err(syntax_error(self.peek(), "exceeded max depth"));
         }
@@ -323,7 +312,7 @@ impl<'a> Scanner<'a> {
 
     /// The next byte that is no white space, which is not consumed.
     #[inline(always)]
-    fn next_token(&mut self) -> Result<u8, Error> {
+    pub(super) fn next_token(&mut self) -> Result<u8, Error> {
         while let Some(&c) = self.text.get(self.at) {
             if !matches!(c, b' ' | b'\t' | b'\r' | b'\n') {
                 return Ok(c);

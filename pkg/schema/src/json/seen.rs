@@ -29,21 +29,24 @@ impl Seen {
         Seen { inherited: !object.is_empty(), ..Seen::default() }
     }
 
-    /// The place of a member in the object, made for it. Where nothing but members of the table stands in the object,
-    /// it is known without looking at names.
+    /// The place of a member in the object, made for it with a value. Where nothing but members of the table stands in the
+    /// object, it is known without looking at names.
     #[inline(always)]
     pub(super) fn place<'o>(
         &self,
         object: &'o mut Object,
         index: usize,
         name: &'static Key,
+        value: impl FnOnce() -> Value,
     ) -> &'o mut Value {
         if object.len() != self.count {
-            return object.slot(name.clone()).0;
+            let slot = object.slot(name.clone()).0;
+            *slot = value();
+            return slot;
         }
         // Members of most texts come in some order, so that many of them come after all others.
         let at = if index >= self.end { self.count } else { self.held.below(index) };
-        object.slot_at(at, name)
+        object.insert_at(at, name, value)
     }
 
     /// Notes that the object has kept the member.
@@ -79,6 +82,14 @@ impl Bits {
     /// How many are smaller than this one.
     #[inline]
     fn below(&self, index: usize) -> usize {
+        match self.0 {
+            // Few types have more members.
+            [first, ..] if index < 64 => (first & ((1 << index) - 1)).count_ones() as usize,
+            _ => self.below_any(index),
+        }
+    }
+
+    fn below_any(&self, index: usize) -> usize {
         let whole: u32 = self.0.iter().take(index / 64).map(|word| word.count_ones()).sum();
         let part = self.0.get(index / 64).map_or(0, |word| word & ((1 << (index % 64)) - 1));
         (whole + part.count_ones()) as usize
@@ -97,12 +108,12 @@ mod tests {
         let mut seen = Seen::of(&object);
         for at in [2, 0, 3] {
             assert!(!seen.met.set(at));
-            *seen.place(&mut object, at, &NAMES[at]) = at.into();
+            seen.place(&mut object, at, &NAMES[at], || at.into());
             seen.hold(at);
         }
         assert!(seen.met.set(0));
         seen.lose();
-        *seen.place(&mut object, 1, &NAMES[1]) = 1.into();
+        seen.place(&mut object, 1, &NAMES[1], || 1.into());
         assert!(object.keys().eq(&NAMES));
     }
 
@@ -112,5 +123,7 @@ mod tests {
         assert!(!bits.set(256) && !bits.set(256));
         assert!(!bits.set(255) && bits.set(255));
         assert_eq!((bits.below(255), bits.below(256)), (0, 1));
+        assert!(!bits.set(3));
+        assert_eq!([0, 3, 4, 63, 64, 254].map(|index| bits.below(index)), [0, 0, 1, 1, 1, 1]);
     }
 }

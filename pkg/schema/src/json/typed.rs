@@ -13,6 +13,7 @@ use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
 use super::seen::{MEMBERS_MAX, Seen};
 use super::slot::Slot;
+use super::unquote::RawString;
 use super::untyped::Leaving;
 use crate::object::Object;
 use crate::room::{Room, STRUCT_MEMBERS, complete};
@@ -82,6 +83,11 @@ pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> R
     decoder.finish(there).map(|(there, _)| there.then_some(value))
 }
 
+/// How deep objects are that are not unusual: a container's probe has its values at nine.
+const USUAL_DEPTH: usize = 12;
+/// For how many items a list has room when the first one is put in, as vectors have.
+const FIRST_ITEMS: usize = 4;
+
 pub(crate) struct Decoder<'a> {
     pub(super) scan: Scanner<'a>,
     pub(super) path: Vec<Step<'a>>,
@@ -104,7 +110,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn at(scan: Scanner<'a>) -> Self {
         Decoder {
             scan,
-            path: Vec::new(),
+            path: Vec::with_capacity(USUAL_DEPTH),
             strict: Vec::new(),
             saved: None,
             nested_at: None,
@@ -152,7 +158,11 @@ impl<'a> Decoder<'a> {
             self.scan.colon()?;
             match message.find_member(name, word) {
                 Some((at, member)) => self.known_member(message, at, member, object, &mut seen)?,
-                None => self.other_member(message, name.into(), object, &mut seen)?,
+                None => {
+                    let text = std::str::from_utf8(name);
+                    let name = text.map_or_else(|_| RawString::Coded(name).text(), Cow::from);
+                    self.other_member(message, name, object, &mut seen)?;
+                }
             }
         }
         Ok(())
@@ -172,13 +182,27 @@ impl<'a> Decoder<'a> {
         if again || seen.inherited {
             return self.member_again(message, member, again, object, seen);
         }
-        let slot = seen.place(object, at, &member.field.member);
+        let name = &member.field.member;
+        if let Some(text) = self.plain_text(member)? {
+            // Most members are such texts.
+            seen.place(object, at, name, || Value::from(text));
+            seen.hold(at);
+            return Ok(());
+        }
+        let slot = seen.place(object, at, name, || Value::Null);
         if self.member_value(message, member, Slot::new(slot))? {
             seen.hold(at);
         } else {
             object.remove(member.name);
         }
         Ok(())
+    }
+
+    /// The value of a member that is a text and stands for itself. No error of such a text names the path.
+    #[inline(always)]
+    fn plain_text(&mut self, member: &'static Member) -> Result<Option<&'a str>, Error> {
+        let is_text = matches!((member.field.cardinality, member.field.ty), (Cardinality::One, Type::String));
+        Ok(if is_text && self.scan.value_start()? == b'"' { self.scan.plain_string() } else { None })
     }
 
     /// Decodes a member of which the object may hold a value, for the text named it, or the whole struct, before.
@@ -210,20 +234,13 @@ impl<'a> Decoder<'a> {
         member: &'static Member,
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
-        if let (Cardinality::One, Type::String) = (member.field.cardinality, member.field.ty)
-            && self.scan.value_start()? == b'"'
-            && let Some(text) = self.scan.plain_string()
-        {
-            // Most members are such texts, and no error of a text names the path.
-            return Ok(slot.put(Value::from(text)));
-        }
         self.path.push(Step::Field(message, member.name));
         let there = self.field(member.field, slot)?;
         self.path.pop();
         Ok(there)
     }
 
-    /// Decodes a member whose name has escapes, or may be no UTF-8.
+    /// Decodes a member whose name has escapes.
     #[cold]
     fn coded_member(
         &mut self,
@@ -233,7 +250,7 @@ impl<'a> Decoder<'a> {
     ) -> Result<(), Error> {
         let name = self.scan.string()?.text();
         self.scan.colon()?;
-        match message.find_member(&name, Word::of(name.as_bytes())) {
+        match message.find_member(name.as_bytes(), Word::of(name.as_bytes())) {
             Some((at, member)) => self.known_member(message, at, member, object, seen),
             None => self.other_member(message, name, object, seen),
         }
@@ -310,6 +327,9 @@ impl<'a> Decoder<'a> {
         let mut count = 0;
         self.scan.open()?;
         while self.scan.next_item(count == 0)? {
+            if items.capacity() == 0 {
+                items = Vec::with_capacity(FIRST_ITEMS);
+            }
             self.room.items(1)?;
             self.path.push(Step::Index(count));
             let start = self.scan.value_start()?;
