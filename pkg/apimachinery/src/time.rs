@@ -10,7 +10,7 @@ mod duration;
 mod parse;
 
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use parse::{ParseError, parse_micro_time, parse_time};
+pub use parse::{ParseError, is_shown, parse_micro_time, parse_time};
 
 use civil::Civil;
 use jsontree::{Text, Value};
@@ -29,6 +29,8 @@ pub struct UnixTime {
 /// The zero value of Go's `time.Time`, 0001-01-01T00:00:00Z, which stands for
 /// "not set" and is written as `null`.
 pub const GO_ZERO_TIME: UnixTime = UnixTime { seconds: -62_135_596_800, nanos: 0 };
+/// [`GO_ZERO_TIME`] in text.
+pub const GO_ZERO_TIME_TEXT: &str = "0001-01-01T00:00:00Z";
 
 impl UnixTime {
     /// A time of whole seconds.
@@ -114,16 +116,6 @@ impl Display for Rfc3339 {
             false => f.write_str("Z"),
         }
     }
-}
-
-/// Whether a text that [`parse_time`] takes is the one that [`Rfc3339`] shows for it.
-pub fn is_shown(text: &str) -> bool {
-    let at = |places: &[usize], mark: u8| places.iter().all(|&at| text.as_bytes().get(at) == Some(&mark));
-    text.len() == WHOLE_BYTES + 1
-        && at(&[4, 7], b'-')
-        && at(&[10], b'T')
-        && at(&[13, 16], b':')
-        && at(&[WHOLE_BYTES], b'Z')
 }
 
 impl From<Rfc3339> for Value {

@@ -25,27 +25,33 @@ pub fn parse_time(text: &str) -> Result<UnixTime, ParseError> {
     shown(text.as_bytes()).map_or_else(|| parse(text, RFC3339, false), Ok)
 }
 
-/// A time of the form that the API prints, as nearly all are: every digit has its place. `None` for any other text, and
-/// for a number that is out of range.
+/// Whether a text is a time as [`Rfc3339`](super::Rfc3339) shows it, so that it need not be read to be shown again.
+pub fn is_shown(text: &str) -> bool {
+    parts(text.as_bytes()).is_some()
+}
+
+/// A time of the form that the API prints, as nearly all are. `None` for any other text.
 fn shown(text: &[u8]) -> Option<UnixTime> {
-    let [y @ .., b'-', o1, o2, b'-', d1, d2, b'T', h1, h2, b':', m1, m2, b':', s1, s2, b'Z'] = text else {
+    let (date, seconds) = parts(text)?;
+    Some(UnixTime { seconds: date.to_days() * 86_400 + seconds, nanos: 0 })
+}
+
+/// The date and the second of the day of such a time: every digit has its place.
+fn parts(text: &[u8]) -> Option<(Civil, i64)> {
+    let [y1, y2, y3, y4, b'-', o1, o2, b'-', d1, d2, b'T', h1, h2, b':', m1, m2, b':', s1, s2, b'Z'] = text
+    else {
         return None;
     };
     let two = |digits: [&u8; 2]| {
         let [tens, ones] = digits.map(|digit| i64::from(digit.wrapping_sub(b'0')));
         (tens < 10 && ones < 10).then_some(tens * 10 + ones)
     };
-    let [y1, y2, y3, y4] = y else { return None };
     let year = two([y1, y2])? * 100 + two([y3, y4])?;
     let (month, day) = (two([o1, o2])?, two([d1, d2])?);
     let (hour, minute, second) = (two([h1, h2])?, two([m1, m2])?, two([s1, s2])?);
-    let valid = (1..=12).contains(&month)
-        && (1..=days_in(month, year)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    let days = || Civil { year, month, day }.to_days();
-    valid.then(|| UnixTime { seconds: days() * 86_400 + hour * 3600 + minute * 60 + second, nanos: 0 })
+    let is_date = (1..=12).contains(&month) && (1..=days_in(month, year)).contains(&day);
+    let is_valid = is_date && hour < 24 && minute < 60 && second < 60;
+    is_valid.then_some((Civil { year, month, day }, hour * 3600 + minute * 60 + second))
 }
 
 /// Parses the text of a `metav1.MicroTime`, which must have exactly six digits

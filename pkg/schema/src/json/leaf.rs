@@ -5,7 +5,9 @@ use std::borrow::Cow;
 
 use apimachinery::quantity;
 use apimachinery::strconv::parse_int;
-use apimachinery::time::{format_duration, is_shown, parse_duration, parse_micro_time, parse_time};
+use apimachinery::time::{
+    GO_ZERO_TIME_TEXT, format_duration, is_shown, parse_duration, parse_micro_time, parse_time,
+};
 use jsontree::{Number, Value};
 
 use super::base64;
@@ -95,7 +97,7 @@ impl Decoder<'_> {
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
         match message.shape {
-            Shape::Quantity => self.quantity(slot),
+            Shape::Quantity => self.quantity(start, slot),
             Shape::IntOrString => self.int_or_string(start, slot),
             Shape::Time | Shape::MicroTime => self.time(message.shape, field.pointer, start, slot),
             Shape::Duration => self.duration(start, slot),
@@ -109,17 +111,18 @@ impl Decoder<'_> {
         }
     }
 
-    fn quantity(&mut self, slot: Slot<'_>) -> Result<bool, Error> {
+    fn quantity(&mut self, start: u8, slot: Slot<'_>) -> Result<bool, Error> {
+        if start == b'"'
+            && let Some(text) = self.scan.plain_string()
+        {
+            return canonical_quantity(text, slot);
+        }
         // Upstream cuts the quotes off and reads what is between them, escapes and all.
         let raw = go_text(self.scan.skip()?);
         if raw == "null" {
             return Ok(false);
         }
-        let bare = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(&raw);
-        match quantity::canonicalize(bare.trim()) {
-            Ok(text) => Ok(slot.put(Value::from(text))),
-            Err(error) => Err(Error::Value(error.to_string())),
-        }
+        canonical_quantity(raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(&raw), slot)
     }
 
     fn int_or_string(&mut self, start: u8, mut slot: Slot<'_>) -> Result<bool, Error> {
@@ -156,14 +159,16 @@ impl Decoder<'_> {
             return Ok(false);
         }
         let text = self.must_be_string(start)?;
+        // Most are written as they are printed.
+        if shape == Shape::Time && is_shown(&text) && text != GO_ZERO_TIME_TEXT {
+            return Ok(slot.put(text.into()));
+        }
         let parsed = if shape == Shape::Time { parse_time(&text) } else { parse_micro_time(&text) };
         let time = parsed.map_err(|error| Error::Value(error.to_string()))?;
         if time.is_go_zero() {
             return Ok(pointer && slot.put(Value::Null));
         }
         Ok(slot.put(match shape {
-            // Most are written as they are printed.
-            Shape::Time if is_shown(&text) => text.into(),
             Shape::Time => time.rfc3339().into(),
             _ => time.rfc3339_micro().into(),
         }))
@@ -205,6 +210,13 @@ impl Decoder<'_> {
             }
         }
         Ok(true)
+    }
+}
+
+fn canonical_quantity(text: &str, slot: Slot<'_>) -> Result<bool, Error> {
+    match quantity::canonicalize(text.trim()) {
+        Ok(text) => Ok(slot.put(Value::from(text))),
+        Err(error) => Err(Error::Value(error.to_string())),
     }
 }
 
