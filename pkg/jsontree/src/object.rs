@@ -143,9 +143,7 @@ impl Object {
         match &mut self.members {
             Members::Few(few) => match position(few, name.as_ref()) {
                 Ok(at) => (&mut few[at].1, true),
-                Err(at) => {
-                    (put_at(few, at, || (name.into(), Value::Null)), false)
-                }
+                Err(at) => (put_at(few, at, || (name.into(), Value::Null)), false),
             },
             Members::Many(many) => match many.entry(name.into()) {
                 btree_map::Entry::Occupied(entry) => (entry.into_mut(), true),

@@ -258,7 +258,8 @@ mod tests {
             }
         }
         assert!(shown_ones > 60, "{shown_ones}");
-        for text in ["", "Z", "2024-02-29T23:59:59.5Z", "2024-02-29T23:59:59+01:00", "12024-02-29T23:59:59Z"] {
+        for text in ["", "Z", "2024-02-29T23:59:59.5Z", "2024-02-29T23:59:59+01:00", "12024-02-29T23:59:59Z"]
+        {
             assert_eq!(shown(text.as_bytes()), None, "{text}");
         }
     }

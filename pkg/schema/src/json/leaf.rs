@@ -27,11 +27,11 @@ impl Decoder<'_> {
         slot: Slot<'_>,
     ) -> Result<bool, Error> {
         let range = match field.ty {
-            Type::Int32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
-            Type::Int64 => i64::MIN..=i64::MAX,
-            _ => 1..=0,
+            Type::Int32 => Some(i64::from(i32::MIN)..=i64::from(i32::MAX)),
+            Type::Int64 => Some(i64::MIN..=i64::MAX),
+            _ => None,
         };
-        if let Some(number) = self.scan.short_integer(&range) {
+        if let Some(number) = range.and_then(|range| self.scan.short_integer(&range)) {
             return Ok(slot.put(Value::from(number)));
         }
         let text = self.scan.number()?;

@@ -21,7 +21,13 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
-        Scanner { text, utf8: simdutf8::basic::from_utf8(text).ok(), at: 0, depth: 0, stops: Stops::default() }
+        Scanner {
+            text,
+            utf8: simdutf8::basic::from_utf8(text).ok(),
+            at: 0,
+            depth: 0,
+            stops: Stops::default(),
+        }
     }
 
     /// A cursor for who passes over most of a text: strings are checked one by one.

@@ -117,7 +117,7 @@ mod tests {
     fn brackets_of_two_kinds_are_told_apart_at_every_depth() {
         for depth in [1, 2, 62, 63, 64, 65, 127, 200, 1000] {
             // Which of them are objects follows no power of two.
-            let is_object = |level: usize| level % 3 == 0 || level % 7 == 1;
+            let is_object = |level: usize| level.is_multiple_of(3) || level % 7 == 1;
             let begin = |level| if is_object(level) { r#"{"a":{},"b":"# } else { "[{}," };
             let end = |level| if is_object(level) { ",\"c\":1}" } else { ",1]" };
             let mut text: String = (0..depth).map(begin).collect();

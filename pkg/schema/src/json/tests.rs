@@ -270,6 +270,27 @@ fn the_first_wrong_value_is_told_unless_a_leaf_refuses_later() {
 }
 
 #[test]
+fn whole_numbers_are_read_the_same_whether_short_or_not() {
+    let field = |name: &str, text: &str| format!(r#"{{"spec":{{"{name}":{text}}}}}"#);
+    let texts = "0 -0 7 -1 01 -01 2147483647 -2147483648 2147483648 999999999999999999 1000000000000000000 \
+                 9223372036854775807 9223372036854775808 -9223372036854775808 1e3 1E3 1.0 1. - -x 12x";
+    for text in texts.split_whitespace() {
+        let digits = text.trim_start_matches('-');
+        let is_number = digits.len() == 1 || !digits.starts_with('0');
+        for (name, least) in [("priority", i32::MIN.into()), ("terminationGracePeriodSeconds", i64::MIN)] {
+            let fits = |number: &i64| is_number && (least..=-1 - least).contains(number);
+            let read = decode(message("Pod"), field(name, text).as_bytes());
+            match text.parse().ok().filter(fits) {
+                Some(number) => {
+                    assert_eq!(read.unwrap().object["spec"][name].as_i64(), Some(number), "{text}")
+                }
+                None => assert!(read.is_err(), "{name}: {text}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn times_are_normalised_to_utc() {
     let time = |text: &str| format!(r#"{{"metadata":{{"creationTimestamp":"{text}"}}}}"#);
     check(
@@ -389,6 +410,11 @@ fn broken_text_becomes_replacement_characters() {
     assert_eq!(
         Value::Object(object),
         json!({"data":{"k":"\u{fffd}\u{fffd}\u{fffd}\u{1f600}\u{fffd}x\u{fffd}"}})
+    );
+    let unknown = decode(message("ConfigMap"), b"{\"x\xff\":1,\"data\":{}}").unwrap();
+    assert_eq!(
+        unknown.strict.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["unknown field \"x\u{fffd}\""]
     );
     check(
         "ConfigMap",

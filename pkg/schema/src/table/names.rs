@@ -93,10 +93,19 @@ mod tests {
     fn every_member_is_found_by_its_name_and_no_other_name_finds_it() {
         for message in builtin::ALL {
             for (at, member) in message.members.iter().enumerate() {
-                assert_eq!(message.find_member(member.name.as_bytes(), Word::of(member.name.as_bytes())).map(|(found, _)| found), Some(at));
+                assert_eq!(
+                    message
+                        .find_member(member.name.as_bytes(), Word::of(member.name.as_bytes()))
+                        .map(|(found, _)| found),
+                    Some(at)
+                );
             }
             for name in ["", "x", "metadatA", "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}"] {
-                assert!(message.find_member(name.as_bytes(), Word::of(name.as_bytes())).is_none(), "{} has no {name:?}", message.name);
+                assert!(
+                    message.find_member(name.as_bytes(), Word::of(name.as_bytes())).is_none(),
+                    "{} has no {name:?}",
+                    message.name
+                );
             }
         }
     }
