@@ -26,7 +26,7 @@ impl<'s> Slot<'s> {
     #[inline]
     pub(super) fn put(self, value: Value) -> bool {
         match self.value {
-            // Nothing is to be dropped, which the compiler would keep the new value on the stack for.
+            // Nothing is dropped; where something may be, the new value waits on the stack meanwhile.
             Value::Null => std::mem::forget(std::mem::replace(self.value, value)),
             _ => *self.value = value,
         }
