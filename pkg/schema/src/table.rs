@@ -213,7 +213,7 @@ pub struct FieldInfo {
 impl Message {
     /// Finds a JSON member by its exact name, members of inlined structs included.
     pub fn member(&self, name: &str) -> Option<&'static Field> {
-        self.find_member(name.as_bytes(), Word::of(name.as_bytes())).map(|(_, member)| member.field)
+        self.find_member(name.as_bytes(), Word::alone(name.as_bytes())).map(|(_, member)| member.field)
     }
 
     /// Finds a JSON member by its exact name, and its index.

@@ -41,7 +41,7 @@ pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> 
 /// # Errors
 /// As [`decode`], or [`Error::NoRoom`].
 pub fn decode_within(message: &'static Message, text: &[u8], room: Room) -> Result<Decoded, Error> {
-    let mut decoder = Decoder { room, ..Decoder::new(text) };
+    let mut decoder = Decoder { room, path: Vec::with_capacity(USUAL_DEPTH), ..Decoder::new(text) };
     match decoder.top(message) {
         Ok(object) => decoder.finish(object).map(|(object, strict)| Decoded { object, strict }),
         Err(error) if error.is_syntax() => Err(error),
@@ -83,7 +83,7 @@ pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> R
     decoder.finish(there).map(|(there, _)| there.then_some(value))
 }
 
-/// How deep objects are that are not unusual: a container's probe has its values at nine.
+/// How deep objects are that are not unusual: what the probe of a Deployment's container asks for is at eight.
 const USUAL_DEPTH: usize = 12;
 /// For how many items a list has room when the first one is put in, as vectors have.
 const FIRST_ITEMS: usize = 4;
@@ -110,7 +110,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn at(scan: Scanner<'a>) -> Self {
         Decoder {
             scan,
-            path: Vec::with_capacity(USUAL_DEPTH),
+            path: Vec::new(),
             strict: Vec::new(),
             saved: None,
             nested_at: None,
@@ -250,7 +250,7 @@ impl<'a> Decoder<'a> {
     ) -> Result<(), Error> {
         let name = self.scan.string()?.text();
         self.scan.colon()?;
-        match message.find_member(name.as_bytes(), Word::of(name.as_bytes())) {
+        match message.find_member(name.as_bytes(), Word::alone(name.as_bytes())) {
             Some((at, member)) => self.known_member(message, at, member, object, seen),
             None => self.other_member(message, name, object, seen),
         }

@@ -37,7 +37,7 @@ pub struct Word {
 }
 
 impl Word {
-    /// Of a name that stands alone.
+    /// Of a name in a table, when that is made.
     pub const fn of(name: &[u8]) -> Self {
         let mut both = [[0; 8]; 2];
         let tail = name.len().saturating_sub(8);
@@ -52,6 +52,12 @@ impl Word {
             at += 1;
         }
         Word { first: u64::from_le_bytes(both[0]), last: u64::from_le_bytes(both[1]), len: name.len() }
+    }
+
+    /// Of a name that stands alone.
+    #[inline]
+    pub fn alone(name: &[u8]) -> Self {
+        Word::within(name, 0..name.len())
     }
 
     /// Of a name that stands in a text, which is read beyond a short name.
@@ -116,7 +122,10 @@ mod tests {
         for start in 1..text.len() {
             for end in start..=text.len() {
                 let name = &text[start..end];
-                assert_eq!(Word::within(text, start..end), Word::of(name));
+                assert_eq!(
+                    (Word::within(text, start..end), Word::alone(name)),
+                    (Word::of(name), Word::of(name))
+                );
                 assert!((1..text.len()).all(|at| {
                     let other = &text[at..(at + name.len()).min(text.len())];
                     name.len() > 16 || (Word::of(other) == Word::of(name)) == (other == name)
