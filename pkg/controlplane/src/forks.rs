@@ -25,6 +25,7 @@ use server::tls::CertificateFiles;
 use server::{BindOptions, Env};
 use storage::mvcc::Image;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use crate::api::Forkable;
@@ -138,7 +139,7 @@ impl Parent {
         let room = Arc::clone(&self.room).try_acquire_owned();
         let room =
             room.map_err(|_| RunError::Bootstrap("there are as many forks as there may be".to_owned()))?;
-        let inherited = Inherited { template: self.template().await, heavy: self.source.heavy.clone() };
+        let inherited = Inherited { template: self.template().await?, heavy: self.source.heavy.clone() };
         let mut running = start_as((None, Some(inherited)), self.config.clone(), self.env.clone()).await?;
         running.ready().await?;
         let mut kubeconfig = self.kubeconfig.clone();
@@ -149,7 +150,10 @@ impl Parent {
     }
 
     /// What the parent holds now. One template serves until the parent is written to.
-    async fn template(&self) -> Arc<Template> {
+    ///
+    /// # Errors
+    /// The snapshot that the parent began with cannot be read.
+    async fn template(&self) -> Result<Arc<Template>, RunError> {
         let mut known = self.template.lock().await;
         let mut attempt = 1;
         loop {
@@ -159,14 +163,16 @@ impl Parent {
             let kinds = kinds.now();
             let revision = delegator.storage().current_revision().await.ok();
             if let Some(known) = known.as_ref().filter(|known| Some(known.image.revision()) == revision) {
-                return Arc::clone(known);
+                return Ok(Arc::clone(known));
             }
-            let image = (self.source.image)();
+            let take = Arc::clone(&self.source.image);
+            let image = spawn_blocking(move || take()).await;
+            let image = image.unwrap_or_else(|error| Err(storage::Error::Internal(error.to_string())))?;
             let seed = delegator.seed(image.revision()).await.map(Arc::new);
             if seed.is_some() || attempt == ATTEMPTS {
                 let template = Arc::new(Template { image, seed, kinds, builtin: builtin.clone() });
                 *known = Some(Arc::clone(&template));
-                return template;
+                return Ok(template);
             }
             attempt += 1;
             sleep(ATTEMPT_PAUSE).await;

@@ -298,7 +298,7 @@ impl Running {
 
     /// What tells what the store holds; nothing of one that is not in this process.
     pub(crate) fn image(&self) -> TakeImage {
-        self.store.image.clone().unwrap_or_else(|| Arc::new(Image::default))
+        self.store.image.clone().unwrap_or_else(|| Arc::new(|| Ok(Image::default())))
     }
 
     /// What forks of it are made of.

@@ -176,7 +176,8 @@ impl Disk {
             let expires_at = left.get(&*change.key).map(|left| now.saturating_add(*left));
             Change { expires_at, ..change }
         });
-        let changes: Vec<Change> = changes.collect();
+        let mut changes: Vec<Change> = changes.collect();
+        changes.sort_unstable_by_key(|change| change.revision);
         let compacted = (!changes.is_empty()).then(|| image.revision());
         self.commit(&Commit { changes: &changes, compacted, dead: &[] })
     }

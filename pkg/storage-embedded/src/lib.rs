@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use storage::mvcc::{Image, Millis, REVISION_EMPTY, Write};
+use storage::mvcc::{Archive, Image, Millis, REVISION_EMPTY, Write};
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
@@ -61,9 +61,9 @@ pub struct Options {
     pub compaction_interval: Option<Duration>,
     /// Larger values are refused. etcd's limit for a request by default.
     pub value_bytes_max: usize,
-    /// What an empty store begins with; its revisions go on from there. A store in which anything was ever written
-    /// stays as it is.
-    pub begin: Option<Image>,
+    /// What an empty store begins with, all of which is copied; its revisions go on from there. A store in which anything
+    /// was ever written stays as it is.
+    pub begin: Option<Arc<dyn Archive>>,
     /// Writers that wait for the committer; more wait to get into the queue.
     pub queue_max: usize,
 }
@@ -107,10 +107,11 @@ impl Embedded {
     fn open_on(disk: Disk, options: Options) -> Result<Arc<Embedded>, Error> {
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|error| Error::Internal(format!("opening the store: {error}")))?;
-        if let Some(image) = &options.begin
+        if let Some(archive) = &options.begin
             && disk.revision()? == REVISION_EMPTY
         {
-            disk.fill(image, millis((options.clock)()))?;
+            let image = Image::of(&**archive).map_err(Error::Refused)?;
+            disk.fill(&image, millis((options.clock)()))?;
         }
         let mvcc = disk.load()?;
         let shared = Arc::new(Shared::new(mvcc, disk));

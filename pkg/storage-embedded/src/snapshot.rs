@@ -3,45 +3,61 @@
 //! ```text
 //! [u8; 8]  "MAINSTAY"
 //! u32      format
-//! u64      number of records
-//! u64      length of the records together
-//!          records, in order of revisions:
-//! u64        revision
-//! u32        length of what follows
-//!            the change as in the log (`record`), with the milliseconds that its key has left as its deadline
-//! u32      CRC-32 of all of the above
+//!          parts, one after another; of each
+//!            records in byte order of their keys
+//!          index
+//!            the change that made the revision, as a record, if anything was ever written; then of each part
+//! u64          its length
+//! u64          number of records
+//! u64          how many milliseconds the key has left that expires first, 0 if none does
+//! u32          CRC-32 of it
+//! u32          length of its first key
+//!              that key
+//! u64      revision of the store
+//! u64      number of parts
+//! u64      length of the index
+//! u32      CRC-32 of all of this but the parts
+//!
+//! record:
+//! u64      revision
+//! u32      length of what follows
+//!          the change as in the log (`record`), with the milliseconds that its key has left as its deadline
 //! ```
 //!
-//! Numbers are little-endian. The last record is the change that made the store's revision, and only that one may
-//! be a deletion. The checksum finds what happens to files by accident. Who may write one may put anything into it.
+//! Numbers are little-endian. A part ends with the record that makes it [`PART_BYTES`] long. Who opens a snapshot reads its
+//! two ends; a part is read, and its checksum compared, when somebody asks for one of its keys. Checksums find what happens
+//! to files by accident. Who may write one may put anything into it.
 
-use std::collections::HashMap;
+mod archive;
+
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::num::NonZero;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::thread;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use crc32fast::Hasher;
-use storage::mvcc::{Change, Image, Millis};
+use storage::mvcc::{Change, Image, Millis, REVISION_EMPTY};
 use storage::{Error, Revision};
+
+pub use archive::Snapshot;
 
 use crate::record;
 
 const MAGIC: &[u8; 8] = b"MAINSTAY";
-const FORMAT: u32 = 2;
-/// Magic, format, number and length of records.
-const HEAD: usize = 8 + 4 + 8 + 8;
+const FORMAT: u32 = 3;
+/// Magic and format.
+const HEAD: usize = 8 + 4;
+/// Revision, number of parts, length of the index, checksum.
+const END: usize = 8 + 8 + 8 + CHECKSUM;
 /// Revision and length.
 const RECORD_HEAD: usize = 8 + 4;
 const CHECKSUM: usize = 4;
-/// How many threads read a file, each so many bytes at least.
-const READERS_MAX: usize = 4;
-const PART_MIN: usize = 2 << 20;
+/// How long a part is at least, in bytes, unless it is the last one. Reading as much from memory takes some
+/// microseconds, and an index of it all is a thousandth of it.
+const PART_BYTES: usize = 64 << 10;
 
 /// The pieces of a snapshot, in order. Values are shared with the store, not copied.
 ///
@@ -54,41 +70,102 @@ pub fn pieces(image: &Image) -> Result<impl Iterator<Item = Bytes> + Send + use<
         let expires_at = left.get(&*change.key).map(|left| (*left).max(1));
         Change { expires_at, ..change }
     };
-    let mut changes: Vec<Change> = image.changes().map(with_deadline).collect();
-    changes.sort_unstable_by_key(|change| change.revision);
-    let lengths = changes.iter().map(|change| Some(record::length(change)? as u64 + RECORD_HEAD as u64));
-    let too_long = || Error::Internal("a key is too long for a snapshot".to_owned());
-    let bytes = lengths.sum::<Option<u64>>().ok_or_else(too_long)?;
+    let changes = image.changes().filter(|change| change.value.is_some());
+    let changes: Vec<Change> = changes.map(with_deadline).collect();
+    let fits = |change: &Change| u32::try_from(record::length(change)?).ok();
+    if changes.iter().chain(image.last()).any(|change| fits(change).is_none()) {
+        return Err(Error::Internal("a key or a value is too long for a snapshot".to_owned()));
+    }
+    if image.last().is_none() && image.revision() > REVISION_EMPTY {
+        return Err(Error::Internal("nobody knows any more what the last change was".to_owned()));
+    }
     let mut head = BytesMut::with_capacity(HEAD);
     head.put_slice(MAGIC);
     head.put_u32_le(FORMAT);
-    head.put_u64_le(changes.len() as u64);
-    head.put_u64_le(bytes);
-    let records = changes.into_iter().flat_map(|change| {
-        let (head, value) = parts(&change);
-        [head, value]
-    });
-    let mut rest = std::iter::once(head.freeze()).chain(records);
-    let mut checksum = Some(Hasher::new());
-    Ok(std::iter::from_fn(move || match rest.next() {
-        Some(piece) => {
-            checksum.as_mut()?.update(&piece);
-            Some(piece)
+    let mut index = BytesMut::new();
+    image.last().iter().for_each(|last| parts_of(last).iter().for_each(|part| index.put_slice(part)));
+    let ready = VecDeque::from([head.freeze()]);
+    let (changes, revision) = (changes.into_iter(), image.revision());
+    Ok(Pieces { changes, ready, index, parts: 0, revision, ended: false })
+}
+
+/// What is left of a snapshot under way.
+struct Pieces {
+    changes: std::vec::IntoIter<Change>,
+    /// Pieces of a part that is complete.
+    ready: VecDeque<Bytes>,
+    index: BytesMut,
+    parts: u64,
+    revision: Revision,
+    ended: bool,
+}
+
+impl Iterator for Pieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.ready.is_empty() && !self.ended {
+            self.part();
         }
-        None => Some(Bytes::copy_from_slice(&checksum.take()?.finalize().to_le_bytes())),
-    }))
+        self.ready.pop_front()
+    }
+}
+
+impl Pieces {
+    /// Makes the next part, or the end behind the last one.
+    fn part(&mut self) {
+        let Some(first) = self.changes.next() else { return self.end() };
+        let key = first.key.clone();
+        let (mut bytes, mut records, mut soonest, mut checksum) = (0, 0_u64, None, Hasher::new());
+        let mut next = Some(first);
+        while let Some(change) = next {
+            for piece in parts_of(&change) {
+                checksum.update(&piece);
+                bytes += piece.len();
+                self.ready.push_back(piece);
+            }
+            records += 1;
+            soonest = [soonest, change.expires_at].into_iter().flatten().min();
+            next = if bytes < PART_BYTES { self.changes.next() } else { None };
+        }
+        self.parts += 1;
+        self.index.put_u64_le(bytes as u64);
+        self.index.put_u64_le(records);
+        self.index.put_u64_le(soonest.unwrap_or(0));
+        self.index.put_u32_le(checksum.finalize());
+        self.index.put_u32_le(key.len() as u32);
+        self.index.put_slice(key.as_bytes());
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        let length = self.index.len() as u64;
+        self.index.put_u64_le(self.revision.unsigned_abs());
+        self.index.put_u64_le(self.parts);
+        self.index.put_u64_le(length);
+        self.index.put_u32_le(checksum_of(&self.index));
+        self.ready.push_back(std::mem::take(&mut self.index).freeze());
+    }
+}
+
+/// The checksum of an index and what follows it up to the checksum.
+fn checksum_of(index: &[u8]) -> u32 {
+    let mut checksum = Hasher::new();
+    checksum.update(MAGIC);
+    checksum.update(&FORMAT.to_le_bytes());
+    checksum.update(index);
+    checksum.finalize()
 }
 
 /// A record up to its value, and the value.
-fn parts(change: &Change) -> (Bytes, Bytes) {
+fn parts_of(change: &Change) -> [Bytes; 2] {
     let value = change.value.clone().unwrap_or_default();
     let length = record::length(change).unwrap_or(0);
-    let before = length.saturating_sub(value.len());
-    let mut head = BytesMut::with_capacity(RECORD_HEAD + before);
+    let mut head = BytesMut::with_capacity(RECORD_HEAD + length.saturating_sub(value.len()));
     head.put_u64_le(change.revision.unsigned_abs());
     head.put_u32_le(u32::try_from(length).unwrap_or(u32::MAX));
     record::encode_head(change, &mut head);
-    (head.freeze(), value)
+    [head.freeze(), value]
 }
 
 /// Writes a snapshot to `path`, whole or not at all, readable for its owner alone. It is on disk when this returns.
@@ -115,100 +192,6 @@ pub fn write(image: &Image, path: &Path) -> Result<(), Error> {
         let _ = fs::remove_file(&temporary);
         Error::Internal(format!("{}: {error}", path.display()))
     })
-}
-
-/// Reads a snapshot. The values stay in the one piece that the file was read into.
-///
-/// # Errors
-/// [`Error::Refused`] for what is none, or is damaged; it names the file.
-pub fn read(path: &Path) -> Result<Image, Error> {
-    let failed = |problem: String| Error::Refused(format!("{}: {problem}", path.display()));
-    let bytes = whole(path).map_err(|error| failed(error.to_string()))?;
-    decode(&Bytes::from(bytes)).map_err(failed)
-}
-
-/// What is in a file, in one piece. Half of the time goes into getting memory for it from the system, which threads can do
-/// side by side.
-fn whole(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return fs::read(path);
-    }
-    let length = usize::try_from(metadata.len()).map_err(io::Error::other)?;
-    // More than there is room for is an error here, where below it would end the process.
-    Vec::<u8>::new().try_reserve_exact(length).map_err(io::Error::other)?;
-    let mut bytes = vec![0; length];
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(READERS_MAX);
-    let part = (bytes.len() / threads).max(PART_MIN);
-    thread::scope(|scope| {
-        let mut at = 0;
-        let readers = bytes.chunks_mut(part).map(|part| {
-            let (file, begin) = (&file, at);
-            at += part.len() as u64;
-            scope.spawn(move || file.read_exact_at(part, begin))
-        });
-        let readers: Vec<_> = readers.collect();
-        let cut = |_| Err(io::Error::other("a thread panicked"));
-        readers.into_iter().try_for_each(|reader| reader.join().unwrap_or_else(cut))
-    })?;
-    Ok(bytes)
-}
-
-/// Reads what [`pieces`] made.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn decode(snapshot: &Bytes) -> Result<Image, String> {
-    let cut = || "the snapshot is cut off".to_owned();
-    let rest: &[u8] = snapshot;
-    let (magic, rest) = rest.split_first_chunk::<8>().ok_or_else(cut)?;
-    if magic != MAGIC {
-        return Err("this is not a snapshot".to_owned());
-    }
-    let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-    let format = u32::from_le_bytes(*format);
-    if format != FORMAT {
-        return Err(format!("the snapshot has format {format}, this program reads {FORMAT}"));
-    }
-    let (count, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-    let (length, rest) = rest.split_first_chunk().ok_or_else(cut)?;
-    let (count, length) = (u64::from_le_bytes(*count), u64::from_le_bytes(*length));
-    let (records, checksum) = rest.split_last_chunk::<CHECKSUM>().ok_or_else(cut)?;
-    if records.len() as u64 != length {
-        return Err(format!("the snapshot says that it has {length} bytes, and has {}", records.len()));
-    }
-    let checked = snapshot.get(..HEAD + records.len()).ok_or_else(cut)?;
-    if crc32fast::hash(checked) != u32::from_le_bytes(*checksum) {
-        return Err("the snapshot is damaged: its checksum differs".to_owned());
-    }
-    changes(snapshot, records, count)
-}
-
-fn changes(snapshot: &Bytes, mut rest: &[u8], count: u64) -> Result<Image, String> {
-    let damaged = |what: &str| format!("the snapshot is damaged: {what}");
-    let (mut changes, mut left) = (Vec::new(), Vec::new());
-    while !rest.is_empty() {
-        let (revision, after) = rest.split_first_chunk().ok_or_else(|| damaged("a record is cut"))?;
-        let (length, after) = after.split_first_chunk().ok_or_else(|| damaged("a record is cut"))?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let (bytes, after) = after.split_at_checked(length).ok_or_else(|| damaged("a record is cut"))?;
-        let revision = Revision::try_from(u64::from_le_bytes(*revision)).ok();
-        let (revision, record) =
-            revision.zip(record::decode(bytes)).ok_or_else(|| damaged("a record is unreadable"))?;
-        let key: Arc<str> = record.key.into();
-        if record.expires_at != 0 {
-            left.push((Arc::clone(&key), record.expires_at));
-        }
-        let value = (!record.deletion).then(|| snapshot.slice_ref(record.value));
-        let previous = record.previous();
-        changes.push(Change { revision, key, value, previous, expires_at: None });
-        rest = after;
-    }
-    if changes.len() as u64 != count {
-        return Err(damaged(&format!("it says that it has {count} records, and has {}", changes.len())));
-    }
-    Image::restored(changes, left).map_err(|problem| damaged(&problem))
 }
 
 #[cfg(test)]

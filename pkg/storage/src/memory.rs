@@ -1,7 +1,9 @@
 //! The contract in memory: [`Mvcc`] behind a mutex, [`Feed`] for its watches and a task that lets
 //! keys expire. For tests and for whatever may be lost with the process. Stores made of one [`Image`] share what
-//! neither changes. Time is tokio's, so a paused
+//! neither changes; one over an [`Archive`] reads of it what somebody asks for. Time is tokio's, so a paused
 //! clock works.
+
+mod unread;
 
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,11 +16,12 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::feed::{Batch, Cursor, Feed, History};
-use crate::mvcc::{Image, LogRead, Millis, Mvcc, Scan, Write};
+use crate::mvcc::{Archive, Image, LogRead, Millis, Mvcc, Scan, Scanned, Write};
 use crate::{
     Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream,
     Written,
 };
+use unread::Unread;
 
 /// The largest value, in bytes: etcd's default for a request.
 pub const VALUE_BYTES_MAX: usize = 1_572_864;
@@ -39,12 +42,19 @@ pub struct Memory {
 
 #[derive(Debug)]
 struct Shared {
-    mvcc: Mutex<Mvcc>,
+    state: Mutex<State>,
     feed: Feed,
     /// Deadlines count from here.
     epoch: Instant,
     /// The earliest deadline may have changed.
     deadline_set: Notify,
+}
+
+/// What is known of the store. Keys may be looked for in `mvcc` when what they could be in is no longer `unread`.
+#[derive(Debug)]
+struct State {
+    mvcc: Mvcc,
+    unread: Unread,
 }
 
 impl Default for Memory {
@@ -61,21 +71,43 @@ impl Memory {
 
     /// A store that begins with what another one held, and shares it as long as neither changes it.
     pub fn of(image: &Image) -> Self {
-        let mvcc = Mvcc::of(image, 0);
-        let feed = Feed::new(mvcc.revision(), mvcc.compacted());
-        let shared =
-            Shared { mvcc: Mutex::new(mvcc), feed, epoch: Instant::now(), deadline_set: Notify::new() };
+        Memory::with(State { mvcc: Mvcc::of(image, 0), unread: Unread::default() })
+    }
+
+    /// A store that begins with an archive, of which it reads a part when somebody asks for one of the part's keys.
+    /// What takes long or waits for a disk is done on threads that may wait; within a tokio runtime.
+    ///
+    /// A part that cannot be read is an error of each call that needs it, and nothing of what it has is changed.
+    pub fn over(archive: Arc<dyn Archive>) -> Self {
+        let mvcc = Mvcc::beginning(archive.revision(), archive.last().cloned());
+        Memory::with(State { mvcc, unread: Unread::of(archive) })
+    }
+
+    fn with(state: State) -> Self {
+        let feed = Feed::new(state.mvcc.revision(), state.mvcc.compacted());
+        let (state, epoch) = (Mutex::new(state), Instant::now());
+        let shared = Shared { state, feed, epoch, deadline_set: Notify::new() };
         Memory { shared: Arc::new(shared), expiry: OnceLock::new() }
     }
 
-    /// What is here now.
-    pub fn image(&self) -> Image {
-        self.shared.mvcc().image(self.shared.now())
+    /// What is here now. What has not been read of an archive is read first, on this thread.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when that fails.
+    pub fn image(&self) -> Result<Image, Error> {
+        let (parts, archive) = {
+            let state = self.shared.state();
+            (state.unread.whole(), state.unread.archive().cloned())
+        };
+        if let Some(archive) = archive {
+            self.shared.read(&*archive, &parts)?;
+        }
+        Ok(self.shared.state().mvcc.image(self.shared.now()))
     }
 
-    /// Makes sure that keys expire that an image brought along. Within a tokio runtime.
+    /// Makes sure that keys expire that the store began with. Within a tokio runtime.
     pub fn start_expiring(&self) {
-        if self.shared.mvcc().deadlines().next().is_some() {
+        if self.shared.state().next_deadline().is_some() {
             self.expire_keys();
         }
     }
@@ -100,7 +132,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(24 * 3600);
 
 async fn expire_keys(shared: Arc<Shared>) {
     loop {
-        let next = shared.mvcc().deadlines().next();
+        let next = shared.state().next_deadline();
         let changed = shared.deadline_set.notified();
         match next {
             None => changed.await,
@@ -108,30 +140,105 @@ async fn expire_keys(shared: Arc<Shared>) {
                 let wait = Duration::from_millis(at.saturating_sub(shared.now())).min(SLEEP_MAX);
                 // Woken early by a change or by the bound, it only looks again.
                 let _ = tokio::time::timeout(wait, changed).await;
-                shared.expire_due();
+                shared.expire_due().await;
             }
         }
+    }
+}
+
+impl State {
+    /// When the next key expires.
+    fn next_deadline(&self) -> Option<Millis> {
+        [self.mvcc.deadlines().next(), self.unread.soonest()].into_iter().flatten().min()
     }
 }
 
 impl Shared {
     /// Nothing panics while it holds the lock, and every change of the state is one call that
     /// completes, so a poisoned lock is still good.
-    fn mvcc(&self) -> MutexGuard<'_, Mvcc> {
-        self.mvcc.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, when the parts are read that somebody needs.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when one of them cannot be read.
+    async fn having(
+        self: &Arc<Self>,
+        needs: impl FnOnce(&Unread) -> Vec<usize>,
+    ) -> Result<MutexGuard<'_, State>, Error> {
+        let (parts, archive) = {
+            let state = self.state();
+            let Some(archive) = state.unread.archive() else { return Ok(state) };
+            let parts = needs(&state.unread);
+            if parts.is_empty() {
+                return Ok(state);
+            }
+            (parts, Arc::clone(archive))
+        };
+        let shared = Arc::clone(self);
+        let read = tokio::task::spawn_blocking(move || shared.read(&*archive, &parts)).await;
+        read.unwrap_or_else(|error| Err(Error::Internal(error.to_string())))?;
+        // What is read stays so.
+        Ok(self.state())
+    }
+
+    /// Reads parts, unless somebody else was faster.
+    fn read(&self, archive: &dyn Archive, parts: &[usize]) -> Result<(), Error> {
+        for part in parts {
+            let kept = archive.read(*part).map_err(Error::Internal)?;
+            let mut state = self.state();
+            if state.unread.remove(*part) {
+                state.mvcc.adopt(kept, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Scans as of a revision, 0 for the present. Returns the store's revision, too.
+    async fn scan(
+        self: &Arc<Self>,
+        scan: Scan<'_>,
+        revision: Revision,
+    ) -> Result<(Scanned, Revision), Error> {
+        let mut missing: Option<Vec<usize>> = None;
+        loop {
+            let state = self.having(|unread| missing.take().unwrap_or_else(|| unread.within(&scan))).await?;
+            let State { mvcc, unread } = &*state;
+            let mut scanned = mvcc.scan(&Scan { at: mvcc.readable(revision)?, ..scan });
+            let passed_over = unread.passed_over(&scan, &scanned.found);
+            if !passed_over.is_empty() {
+                missing = Some(passed_over);
+                continue;
+            }
+            let others = unread.counted(&scan);
+            scanned.count = match scan.uncounted {
+                false => scanned.count + others,
+                true => scanned.count.max(scanned.found.len() as u64 + others.min(1)),
+            };
+            return Ok((scanned, mvcc.revision()));
+        }
     }
 
     fn now(&self) -> Millis {
         Millis::try_from(self.epoch.elapsed().as_millis()).unwrap_or(Millis::MAX)
     }
 
-    fn expire_due(&self) {
+    async fn expire_due(self: &Arc<Self>) {
         let now = self.now();
-        let mut mvcc = self.mvcc();
-        let due: Vec<Arc<str>> = mvcc.deadlines().due(now).cloned().collect();
+        let due = self.state().unread.due(now);
+        for part in due {
+            // Of what cannot be read nothing can expire either. Whoever asks for it is told.
+            if self.having(|_| vec![part]).await.is_err() {
+                self.state().unread.forget_deadlines(part);
+            }
+        }
+        let mut state = self.state();
+        let due: Vec<Arc<str>> = state.mvcc.deadlines().due(now).cloned().collect();
         for key in due {
-            let expected = mvcc.current(&key).map_or(0, |(revision, _)| revision);
-            let _ = self.write(&mut mvcc, Write { key, value: None, expected, expires_at: None });
+            let expected = state.mvcc.current(&key).map_or(0, |(revision, _)| revision);
+            let _ = self.write(&mut state.mvcc, Write { key, value: None, expected, expires_at: None });
         }
     }
 
@@ -158,8 +265,8 @@ impl Shared {
 #[async_trait]
 impl History for Shared {
     async fn read(&self, cursor: &Cursor) -> Result<Batch, Error> {
-        let mvcc = self.mvcc();
-        match mvcc.changes(cursor.next)? {
+        let state = self.state();
+        match state.mvcc.changes(cursor.next)? {
             LogRead::Changes(changes) => Ok(cursor.read(changes)),
             LogRead::Trimmed { until } => Err(Error::Compacted { oldest: until }),
         }
@@ -169,34 +276,32 @@ impl History for Shared {
 #[async_trait]
 impl Storage for Memory {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
-        let mvcc = self.shared.mvcc();
-        Ok(Lookup { revision: mvcc.revision(), kv: mvcc.get(key) })
+        let state = self.shared.having(|unread| unread.with_key(key)).await?;
+        Ok(Lookup { revision: state.mvcc.revision(), kv: state.mvcc.get(key) })
     }
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
-        let mvcc = self.shared.mvcc();
-        let scanned = mvcc.scan(&Scan {
+        let scan = Scan {
             prefix,
             start: options.start.as_deref().map_or(Bound::Unbounded, Bound::Included),
-            at: mvcc.readable(options.revision)?,
+            at: 0,
             take: if options.limit == 0 { usize::MAX } else { options.limit },
             visit_max: usize::MAX,
             uncounted: options.uncounted,
-        });
+        };
+        let (scanned, revision) = self.shared.scan(scan, options.revision).await?;
         // The memory store never trims, so every value found is here.
         let kvs = scanned
             .found
             .into_iter()
             .filter_map(|found| Some(KeyValue::new(found.key.as_ref(), found.value?, found.mod_revision)));
-        Ok(Listing { kvs: kvs.collect(), count: scanned.count, revision: mvcc.revision() })
+        Ok(Listing { kvs: kvs.collect(), count: scanned.count, revision })
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
-        let mvcc = self.shared.mvcc();
-        let at = mvcc.revision();
-        let start = Bound::Unbounded;
-        let scan = Scan { prefix, start, at, take: 0, visit_max: usize::MAX, uncounted: false };
-        Ok(mvcc.scan(&scan).count)
+        let (start, visit_max) = (Bound::Unbounded, usize::MAX);
+        let scan = Scan { prefix, start, at: 0, take: 0, visit_max, uncounted: false };
+        Ok(self.shared.scan(scan, 0).await?.0.count)
     }
 
     async fn put(
@@ -214,7 +319,10 @@ impl Storage for Memory {
             self.shared.now().saturating_add(ttl)
         });
         let write = Write { key: key.into(), value: Some(value), expected, expires_at };
-        let written = self.shared.write(&mut self.shared.mvcc(), write);
+        let written = {
+            let mut state = self.shared.having(|unread| unread.with_key(key)).await?;
+            self.shared.write(&mut state.mvcc, write)
+        };
         if expires_at.is_some() {
             self.expire_keys();
         }
@@ -223,12 +331,13 @@ impl Storage for Memory {
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
         let write = Write { key: key.into(), value: None, expected, expires_at: None };
-        Ok(self.shared.write(&mut self.shared.mvcc(), write))
+        let mut state = self.shared.having(|unread| unread.with_key(key)).await?;
+        Ok(self.shared.write(&mut state.mvcc, write))
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
-        let mvcc = self.shared.mvcc();
-        let next = mvcc.watch_start(options.start)?;
+        let state = self.shared.state();
+        let next = state.mvcc.watch_start(options.start)?;
         Ok(self.shared.feed.watch(self.shared.clone(), prefix, next, &options))
     }
 
@@ -238,13 +347,13 @@ impl Storage for Memory {
     }
 
     async fn current_revision(&self) -> Result<Revision, Error> {
-        Ok(self.shared.mvcc().revision())
+        Ok(self.shared.state().mvcc.revision())
     }
 
     async fn compact(&self, revision: Revision) -> Result<(), Error> {
-        self.shared.mvcc().compact(revision)?;
+        self.shared.state().mvcc.compact(revision)?;
         self.shared.feed.compact(revision);
-        while self.shared.mvcc().sweep(SWEEP_STEP).1 {
+        while self.shared.state().mvcc.sweep(SWEEP_STEP).1 {
             tokio::task::yield_now().await;
         }
         Ok(())

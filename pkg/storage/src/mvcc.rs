@@ -19,11 +19,13 @@ use bytes::Bytes;
 use crate::tree::Tree;
 use crate::{Error, KeyValue, Revision};
 
+mod archive;
 mod change;
 mod deadlines;
 mod image;
 mod versions;
 
+pub use archive::{Archive, Kept, Part};
 pub use change::{Change, Previous, Write};
 pub use deadlines::{Deadlines, Millis};
 pub use image::Image;

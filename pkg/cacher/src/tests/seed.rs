@@ -22,7 +22,7 @@ impl Drop for Fork {
 
 /// A fork of a store, in which `change` is done before its caches begin.
 async fn fork(parent: &Memory, of: &Delegator, change: impl AsyncFnOnce(&dyn Storage)) -> Fork {
-    let image = parent.image();
+    let image = parent.image().unwrap();
     let seed = of.seed(image.revision()).await.unwrap();
     let store = Arc::new(Faulty::new(Arc::new(Memory::of(&image)), Plan::script([])));
     change(&*store).await;
@@ -89,7 +89,7 @@ async fn what_a_fork_wrote_before_its_caches_began_is_in_them() {
 #[tokio::test(start_paused = true)]
 async fn there_is_no_seed_for_a_revision_that_is_past() {
     let (store, parent) = parent().await;
-    let revision = store.image().revision();
+    let revision = store.image().unwrap().revision();
     let later = set(&*store, "c", Some("yes")).await;
     assert!(parent.delegator.seed(later).await.is_some());
     assert!(parent.delegator.seed(revision).await.is_none());

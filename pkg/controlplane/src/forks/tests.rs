@@ -88,7 +88,7 @@ async fn forks_begin_alike_and_know_nothing_of_each_other() {
         assert!(fork.running.forkable().delegator.differences().await.unwrap().is_empty());
     }
     assert_eq!(names(&of_parent(&parent), WIDGETS).await, ["seed"]);
-    let template = parent.template().await;
+    let template = parent.template().await.unwrap();
     assert!(template.seed.is_some(), "nobody writes to the parent");
     for fork in forks {
         let address = fork.running.address;
@@ -198,7 +198,7 @@ async fn nothing_of_a_fork_is_left_when_it_has_ended() {
         store
     };
     rest(&parent).await;
-    let template = parent.template().await;
+    let template = parent.template().await.unwrap();
     let (tasks, shares) = (runtime.num_alive_tasks(), Arc::strong_count(&template));
     let mut stores = Vec::new();
     for _ in 0..3 {

@@ -11,9 +11,10 @@ use client::{Address, Dialer};
 use server::TakeSnapshot;
 use server::metrics::Collector;
 use storage::memory::Memory;
-use storage::mvcc::Image;
+use storage::mvcc::{Archive, Image};
 use storage::{Routed, Storage};
-use storage_embedded::{Embedded, snapshot};
+use storage_embedded::snapshot::{self, Snapshot};
+use storage_embedded::Embedded;
 use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
@@ -28,31 +29,31 @@ use crate::console::StoreLooks;
 /// How long a connection to etcd may take where a proxy is on the way, which makes a second one.
 const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tells what a store holds now.
-pub(crate) type TakeImage = Arc<dyn Fn() -> Image + Send + Sync>;
+/// Tells what a store holds now. It may wait for a disk.
+pub(crate) type TakeImage = Arc<dyn Fn() -> Result<Image, storage::Error> + Send + Sync>;
 
-/// What a store begins with: a snapshot that is read while the rest of a start goes on, or nothing.
-pub(super) struct Beginning(Option<JoinHandle<Result<Image, storage::Error>>>);
+/// What a store begins with: a snapshot that is opened while the rest of a start goes on, or nothing.
+pub(super) struct Beginning(Option<JoinHandle<Result<Snapshot, storage::Error>>>);
 
 impl Beginning {
-    /// Begins to read the snapshot that the configuration names, if it names one.
+    /// Begins to open the snapshot that the configuration names, if it names one.
     pub(super) fn of(config: &StorageConfig) -> Self {
         let from = match config {
             StorageConfig::Memory(config) => config.from.clone(),
             StorageConfig::Embedded { from, .. } => from.clone(),
             StorageConfig::Etcd(_) => None,
         };
-        Beginning(from.map(|path| spawn_blocking(move || snapshot::read(&path))))
+        Beginning(from.map(|path| spawn_blocking(move || Snapshot::open(&path))))
     }
 
-    /// What was read.
+    /// What was opened.
     ///
     /// # Errors
     /// [`RunError::Store`].
-    async fn read(self) -> Result<Option<Image>, RunError> {
-        let Some(reading) = self.0 else { return Ok(None) };
-        let read = reading.await.map_err(|error| storage::Error::Internal(error.to_string()))?;
-        Ok(Some(read?))
+    async fn opened(self) -> Result<Option<Arc<dyn Archive>>, RunError> {
+        let Some(opening) = self.0 else { return Ok(None) };
+        let opened = opening.await.map_err(|error| storage::Error::Internal(error.to_string()))?;
+        Ok(Some(Arc::new(opened?)))
     }
 }
 
@@ -88,13 +89,14 @@ impl Store {
         traced: bool,
         dialer: Option<Dialer>,
     ) -> Result<Self, RunError> {
-        let begin = begin.read().await?;
+        let begin = begin.opened().await?;
         match config {
             StorageConfig::Memory(MemoryConfig { shared: Some(memory), .. }) => {
                 Ok(Store::of(Arc::clone(memory) as _, Size::Unknown))
             }
             StorageConfig::Memory(config) => {
-                Ok(Store::in_memory(&begin.unwrap_or_default(), config.compaction_interval))
+                let memory = begin.map_or_else(Memory::new, Memory::over);
+                Ok(Store::in_memory(memory, config.compaction_interval))
             }
             StorageConfig::Embedded { dir, compaction_interval, .. } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
@@ -105,7 +107,7 @@ impl Store {
                 let held = Arc::clone(&embedded);
                 let mut store = Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()));
                 store.embedded = Some(embedded);
-                store.image = Some(Arc::new(move || held.image()));
+                store.image = Some(Arc::new(move || Ok(held.image())));
                 Ok(store)
             }
             StorageConfig::Etcd(config) => Store::etcd(config, traced, dialer.as_ref()).await,
@@ -126,8 +128,8 @@ impl Store {
     /// A store of a fork: what its parent held.
     pub(super) fn fork(image: &Image, config: &StorageConfig) -> Self {
         match config {
-            StorageConfig::Memory(config) => Store::in_memory(image, config.compaction_interval),
-            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => Store::in_memory(image, None),
+            StorageConfig::Memory(config) => Store::in_memory(Memory::of(image), config.compaction_interval),
+            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => Store::in_memory(Memory::of(image), None),
         }
     }
 
@@ -135,8 +137,8 @@ impl Store {
     pub(super) fn snapshots(&self) -> Option<TakeSnapshot> {
         let image = self.image.clone()?;
         Some(Arc::new(move || {
-            let pieces = snapshot::pieces(&image()).map_err(|error| error.to_string())?;
-            Ok(Box::new(pieces) as server::Pieces)
+            let pieces = image().and_then(|image| snapshot::pieces(&image));
+            Ok(Box::new(pieces.map_err(|error| error.to_string())?) as server::Pieces)
         }))
     }
 
@@ -144,7 +146,8 @@ impl Store {
     pub(super) async fn write_snapshot(&self, config: &Config) {
         let (Some(path), Some(image)) = (config.snapshot_file.clone(), self.image.clone()) else { return };
         let written = spawn_blocking(move || {
-            snapshot::write(&image(), &path)
+            image()
+                .and_then(|image| snapshot::write(&image, &path))
                 .map(|()| tracing::info!(path = %path.display(), "wrote a snapshot"))
         });
         match written.await.map_err(|error| error.to_string()).map(|done| done.map_err(|e| e.to_string())) {
@@ -153,9 +156,9 @@ impl Store {
         }
     }
 
-    /// A store in memory that begins with an image.
-    pub(super) fn in_memory(image: &Image, compaction_interval: Option<Duration>) -> Self {
-        let memory = Arc::new(Memory::of(image));
+    /// A store in memory.
+    fn in_memory(memory: Memory, compaction_interval: Option<Duration>) -> Self {
+        let memory = Arc::new(memory);
         memory.start_expiring();
         let mut store = Store::of(Arc::clone(&memory) as _, Size::Unknown);
         if let Some(every) = compaction_interval {

@@ -1,9 +1,11 @@
 //! What is read is what was written, and what is not that is an error in words.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use storage::memory::Memory;
+use storage::mvcc::Archive;
 use storage::{ListOptions, Storage, WatchItem, WatchOptions, Written};
 
 use super::*;
@@ -20,9 +22,19 @@ async fn store() -> Memory {
     store
 }
 
-fn whole(image: &Image) -> Bytes {
-    let pieces: Vec<Bytes> = pieces(image).unwrap().collect();
+fn whole(store: &Memory) -> Bytes {
+    let pieces: Vec<Bytes> = pieces(&store.image().unwrap()).unwrap().collect();
     Bytes::from(pieces.concat())
+}
+
+fn opened(bytes: &Bytes) -> Arc<dyn Archive> {
+    Arc::new(Snapshot::decode(bytes).unwrap())
+}
+
+/// All that there is to read.
+fn read(bytes: &Bytes) -> Result<(), String> {
+    let snapshot = Snapshot::decode(bytes)?;
+    (0..snapshot.parts().len()).try_for_each(|part| snapshot.read(part).map(drop))
 }
 
 async fn contents(store: &dyn Storage) -> Vec<(String, Bytes, Revision)> {
@@ -47,11 +59,13 @@ async fn goes_on(store: &dyn Storage) {
 async fn a_store_in_memory_goes_on_from_its_snapshot() {
     let (before, dir) = (store().await, tempfile::tempdir().unwrap());
     let path = dir.path().join("seed");
-    write(&before.image(), &path).unwrap();
-    let image = read(&path).unwrap();
-    let left = image.left().iter().map(|(key, left)| (&**key, left / 3_601_000));
-    assert_eq!(left.collect::<Vec<_>>(), [("/leased", 0)]);
-    let after = Memory::of(&image);
+    write(&before.image().unwrap(), &path).unwrap();
+    let snapshot = Snapshot::open(&path).unwrap();
+    let parts = snapshot.parts();
+    assert_eq!((parts.len(), parts[0].keys, parts[0].soonest.map(|left| left / 3_601_000)), (1, 2, Some(0)));
+    // Who puts another one in its place does not disturb it.
+    write(&Image::default(), &path).unwrap();
+    let after = Memory::over(Arc::new(snapshot));
     assert_eq!(contents(&after).await, contents(&before).await);
     goes_on(&after).await;
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left behind");
@@ -62,59 +76,121 @@ async fn a_durable_store_is_filled_once() {
     let (before, dir) = (store().await, tempfile::tempdir().unwrap());
     let open = || {
         let mut options = Options::new(Arc::new(|| SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30)));
-        options.begin = Some(before.image());
+        options.begin = Some(opened(&whole(&before)));
         Embedded::open(dir.path(), options).unwrap()
     };
+    let of = |store: &Embedded| Bytes::from(pieces(&store.image()).unwrap().collect::<Vec<Bytes>>().concat());
     let first = open();
     assert_eq!(contents(&*first).await, contents(&before).await);
     goes_on(&*first).await;
-    let again = whole(&first.image());
-    assert_eq!(decode(&again).unwrap().revision(), 7);
+    let again = of(&first);
+    assert_eq!(opened(&again).revision(), 7);
     first.close().await;
     let second = open();
     assert_eq!(second.current_revision().await.unwrap(), 7, "it is not filled again");
-    assert_eq!(whole(&second.image()), again, "what has it left, and all else, is as it was");
+    assert_eq!(of(&second), again, "what has it left, and all else, is as it was");
     second.close().await;
 }
 
 #[tokio::test]
 async fn an_empty_store_has_a_snapshot() {
-    let image = decode(&whole(&Memory::new().image())).unwrap();
-    assert!(image.is_empty());
-    assert_eq!(Memory::of(&image).put("/a", Bytes::new(), 0, None).await.unwrap(), Written::Done(2));
+    let empty = opened(&whole(&Memory::new()));
+    assert!(empty.parts().is_empty() && empty.last().is_none());
+    assert_eq!(Memory::over(empty).put("/a", Bytes::new(), 0, None).await.unwrap(), Written::Done(2));
+}
+
+/// A store whose values are several parts, and one that is several parts alone.
+async fn large() -> Memory {
+    let store = store().await;
+    for number in 0..300 {
+        let length = if number == 7 { 3 * PART_BYTES } else { 1_000 };
+        let value = Bytes::from(vec![b'x'; length]);
+        store.put(&format!("/large/{number}"), value, 0, None).await.unwrap();
+    }
+    store
+}
+
+#[tokio::test]
+async fn values_are_divided_into_parts() {
+    let (before, dir) = (large().await, tempfile::tempdir().unwrap());
+    let path = dir.path().join("seed");
+    write(&before.image().unwrap(), &path).unwrap();
+    let snapshot = Snapshot::open(&path).unwrap();
+    assert_eq!(snapshot.parts().iter().map(|part| part.keys).collect::<Vec<_>>(), [64, 63, 63, 63, 16, 33]);
+    let after = Memory::over(Arc::new(snapshot));
+    assert_eq!(after.count("/large/").await.unwrap(), 300);
+    assert_eq!(contents(&after).await, contents(&before).await);
+    assert_eq!(whole(&after), whole(&before));
+}
+
+/// An index is longer than what is read of the end of a file at once.
+#[tokio::test]
+async fn a_long_index_is_read_as_well() {
+    let (before, dir) = (Memory::new(), tempfile::tempdir().unwrap());
+    for number in 0..20 {
+        let key = format!("/{number:02}/{}", "k".repeat(PART_BYTES));
+        before.put(&key, Bytes::new(), 0, None).await.unwrap();
+    }
+    let path = dir.path().join("seed");
+    write(&before.image().unwrap(), &path).unwrap();
+    let after = Memory::over(Arc::new(Snapshot::open(&path).unwrap()));
+    assert_eq!(contents(&after).await, contents(&before).await);
 }
 
 /// Whatever is cut off or changed, it is an error and no panic.
 #[tokio::test]
 async fn what_is_damaged_is_refused() {
-    let good = whole(&store().await.image());
+    let good = whole(&store().await);
+    read(&good).unwrap();
     for end in 0..good.len() {
-        assert!(decode(&good.slice(..end)).is_err(), "cut at {end}");
+        assert!(Snapshot::decode(&good.slice(..end)).is_err(), "cut at {end}");
     }
     for at in 0..good.len() {
         let mut bad = good.to_vec();
         bad[at] ^= 0x41;
-        assert!(decode(&Bytes::from(bad)).is_err(), "changed at {at}");
+        assert!(read(&Bytes::from(bad)).is_err(), "changed at {at}");
     }
-    // With a checksum that is right, the records still have to make sense.
-    for at in HEAD - 16..good.len() - CHECKSUM {
-        let mut bad = good[..good.len() - CHECKSUM].to_vec();
-        bad[at] = bad[at].wrapping_add(0x81);
-        let checksum = crc32fast::hash(&bad);
-        bad.extend_from_slice(&checksum.to_le_bytes());
-        let _ = decode(&Bytes::from(bad));
+}
+
+/// With checksums that are right, the rest still has to make sense: it does or is an error, and no panic.
+#[tokio::test]
+async fn what_is_made_up_is_refused() {
+    let good = whole(&store().await);
+    let end = good.len() - END;
+    let length = u64::from_le_bytes(good[end + 16..][..8].try_into().unwrap());
+    let index = end - usize::try_from(length).unwrap();
+    let checksum = good[index..end].windows(4).position(|at| *at == crc32fast::hash(&good[HEAD..index]).to_le_bytes());
+    for at in HEAD..good.len() - CHECKSUM {
+        for by in [0x01, 0x81, 0xFF] {
+            let mut bad = good.to_vec();
+            bad[at] = bad[at].wrapping_add(by);
+            let of_part = crc32fast::hash(&bad[HEAD..index]).to_le_bytes();
+            bad[index + checksum.unwrap()..][..CHECKSUM].copy_from_slice(&of_part);
+            let of_index = checksum_of(&bad[index..good.len() - CHECKSUM]).to_le_bytes();
+            bad[good.len() - CHECKSUM..].copy_from_slice(&of_index);
+            let bad = Bytes::from(bad);
+            let Ok(snapshot) = Snapshot::decode(&bad) else { continue };
+            let store = Memory::over(Arc::new(snapshot));
+            let _ = store.list("/", ListOptions::default()).await;
+            let _ = store.count("/").await;
+        }
     }
 }
 
 #[test]
 fn the_error_says_what_is_wrong() {
     let check = |bytes: &[u8], expected: &str| {
-        assert_eq!(decode(&Bytes::copy_from_slice(bytes)).unwrap_err(), expected);
+        assert_eq!(Snapshot::decode(&Bytes::copy_from_slice(bytes)).unwrap_err(), expected);
     };
     check(b"", "the snapshot is cut off");
     check(b"MAINSTAYx", "the snapshot is cut off");
     check(b"something else", "this is not a snapshot");
-    check(b"MAINSTAY\x01\0\0\0", "the snapshot has format 1, this program reads 2");
-    let missing = read(Path::new("/nowhere/at/all")).unwrap_err().to_string();
+    check(b"MAINSTAY\x02\0\0\0", "the snapshot has format 2, this program reads 3");
+    let mut long = b"MAINSTAY\x03\0\0\0".to_vec();
+    long.resize(100, 0xFF);
+    check(&long, "the snapshot is cut off");
+    long.resize(200, 0);
+    check(&long, "the snapshot is cut off or damaged: the checksum of its index differs");
+    let missing = Snapshot::open(Path::new("/nowhere/at/all")).unwrap_err().to_string();
     assert!(missing.contains("/nowhere/at/all"), "{missing}");
 }

@@ -1,6 +1,10 @@
 //! The memory store keeps the contract, and does so under a paused clock.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod over;
+
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 
@@ -110,7 +114,7 @@ async fn stores_of_one_image_begin_alike_and_go_their_own_ways() {
         revision = done;
     }
     let Written::Done(revision) = parent.delete("/gone", revision).await.unwrap() else { panic!("stale") };
-    let image = parent.image();
+    let image = parent.image().unwrap();
     assert_eq!(image.revision(), revision);
     let forks = [Memory::of(&image), Memory::of(&image)];
     for (number, fork) in forks.iter().enumerate() {
@@ -145,7 +149,7 @@ async fn what_expires_has_as_long_left_in_a_fork() {
     let ttl = std::time::Duration::from_secs(100);
     parent.put("/a", Bytes::new(), 0, Some(ttl)).await.unwrap();
     tokio::time::sleep(ttl / 2).await;
-    let fork = Memory::of(&parent.image());
+    let fork = Memory::of(&parent.image().unwrap());
     fork.start_expiring();
     tokio::time::sleep(ttl * 4 / 10).await;
     assert!(fork.get("/a").await.unwrap().kv.is_some());

@@ -1,10 +1,9 @@
 //! The present of a store without its past: what a store begins with that is to have the objects of another one.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::versions::{Entry, Version, VersionValue};
-use super::{Change, Deadlines, Millis, Mvcc, Previous, REVISION_EMPTY};
+use super::{Archive, Change, Deadlines, Kept, Millis, Mvcc, Previous, REVISION_EMPTY};
 use crate::Revision;
 use crate::tree::Tree;
 
@@ -47,6 +46,11 @@ impl Image {
         &self.left
     }
 
+    /// The change that made the revision, which may be a deletion; `None` if nothing was ever written.
+    pub fn last(&self) -> Option<&Change> {
+        self.last.as_ref()
+    }
+
     /// The writes that made what is there, in byte order of keys. Values that a store has elsewhere cannot be current.
     pub fn changes(&self) -> impl Iterator<Item = Change> {
         self.keys.iter().map(|entry| {
@@ -59,39 +63,22 @@ impl Image {
         })
     }
 
-    /// What [`changes`](Self::changes) gave, in the order of revisions, and what keys have left.
+    /// All of an archive. Takes as long as reading it does.
     ///
     /// # Errors
-    /// What does not fit together.
-    pub fn restored(changes: Vec<Change>, left: Vec<(Arc<str>, Millis)>) -> Result<Self, String> {
-        let last = changes.last().cloned();
-        let mut revision = REVISION_EMPTY;
-        let mut entries = Vec::with_capacity(changes.len());
-        for change in changes {
-            if change.revision <= revision {
-                return Err(format!("revision {} does not come after {revision}", change.revision));
-            }
-            revision = change.revision;
-            let value = match change.value {
-                Some(value) => VersionValue::Live(value),
-                None if last.as_ref().is_some_and(|last| last.revision == revision) => VersionValue::Deleted,
-                None => return Err(format!("{:?} is a deletion and not the last change", change.key)),
-            };
-            entries.push(Arc::new(Entry::new(change.key, Version { revision, value })));
+    /// What cannot be read, or does not fit together.
+    pub fn of(archive: &dyn Archive) -> Result<Self, String> {
+        let (mut mvcc, mut revisions) = (Mvcc::beginning(archive.revision(), archive.last().cloned()), Vec::new());
+        for part in 0..archive.parts().len() {
+            let kept = archive.read(part)?;
+            revisions.extend(kept.iter().map(|kept| kept.mod_revision));
+            mvcc.adopt(kept, 0);
         }
-        entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        let twice = entries.windows(2).find_map(|pair| match pair {
-            [a, b] => (a.key == b.key).then_some(&a.key),
-            _ => None,
-        });
-        if let Some(key) = twice {
-            return Err(format!("{key:?} is there twice"));
+        revisions.sort_unstable();
+        match revisions.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())) {
+            Some(twice) => Err(format!("two keys have revision {}", twice.copied().unwrap_or_default())),
+            None => Ok(mvcc.image(0)),
         }
-        let keys = Tree::from_sorted(entries);
-        if let Some((key, _)) = left.iter().find(|(key, _)| keys.get(key).is_none()) {
-            return Err(format!("{key:?} expires and is not there"));
-        }
-        Ok(Image { revision, keys, last, left: left.into() })
     }
 }
 
@@ -130,16 +117,34 @@ impl Mvcc {
         for (key, left) in image.left.iter() {
             deadlines.set(key, Some(now.saturating_add(*left)));
         }
-        let log: VecDeque<Change> = image.last.iter().cloned().collect();
-        Mvcc {
-            revision: image.revision,
-            // An empty store was never compacted.
-            compacted: if image.last.is_some() { image.revision } else { 0 },
-            keys: image.keys.clone(),
-            log_bytes: log.iter().map(Change::bytes).sum(),
-            unswept: log.iter().map(|change| (change.revision, change.key.clone())).collect(),
-            log,
-            deadlines,
+        let begun = Mvcc::beginning(image.revision, image.last.clone());
+        Mvcc { keys: image.keys.clone(), deadlines, ..begun }
+    }
+
+    /// A store of its own that begins with what was there at a revision, compacted to there, but for the keys, which
+    /// are to be [adopted](Self::adopt). `last` is the change that made the revision.
+    pub fn beginning(revision: Revision, last: Option<Change>) -> Self {
+        let mut mvcc = Mvcc { revision, ..Mvcc::default() };
+        let Some(last) = last else { return mvcc };
+        if last.value.is_none() {
+            let version = Version { revision, value: VersionValue::Deleted };
+            mvcc.keys.insert(Arc::new(Entry::new(last.key.clone(), version)));
+        }
+        mvcc.unswept.push_back((revision, last.key.clone()));
+        // An empty store was never compacted.
+        mvcc.compacted = revision;
+        mvcc.log_bytes = last.bytes();
+        mvcc.log.push_back(last);
+        mvcc
+    }
+
+    /// Takes in keys of what the store [began](Self::beginning) with, which nobody has asked for or changed yet, where it
+    /// is `now`.
+    pub fn adopt(&mut self, kept: Vec<Kept>, now: Millis) {
+        for Kept { key, mod_revision, value, left } in kept {
+            self.deadlines.set(&key, left.map(|left| now.saturating_add(left)));
+            let version = Version { revision: mod_revision, value: VersionValue::Live(value) };
+            self.keys.insert(Arc::new(Entry::new(key, version)));
         }
     }
 }

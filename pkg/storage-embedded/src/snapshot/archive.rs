@@ -1,0 +1,239 @@
+//! Reading a snapshot: its two ends when it is opened, a part of it when somebody asks for a key.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use bytes::{Buf, Bytes};
+use storage::mvcc::{Archive, Change, Kept, Part, REVISION_EMPTY};
+use storage::{Error, Revision};
+
+use super::{CHECKSUM, END, FORMAT, HEAD, MAGIC, checksum_of};
+use crate::record::{self, Record};
+
+/// How much is read of the end of a file at once: what an index of some tens of megabytes takes.
+const TAIL: usize = 64 << 10;
+
+/// A snapshot that is open. It holds on to its file, so that somebody may put another one in its place.
+pub struct Snapshot {
+    /// What it is called in messages.
+    name: String,
+    bytes: Source,
+    revision: Revision,
+    last: Option<Change>,
+    parts: Vec<Part>,
+    places: Vec<Place>,
+}
+
+/// Where a part is, and what it must be.
+struct Place {
+    at: u64,
+    length: usize,
+    checksum: u32,
+}
+
+/// What a snapshot is in.
+enum Source {
+    File(File, u64),
+    Memory(Bytes),
+}
+
+impl Source {
+    fn length(&self) -> u64 {
+        match self {
+            Source::File(_, length) => *length,
+            Source::Memory(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// So many bytes from a place on, which are there.
+    fn read(&self, at: u64, length: usize) -> io::Result<Bytes> {
+        match self {
+            Source::File(file, _) => {
+                let mut bytes = Vec::new();
+                // More than there is room for is an error here, where below it would end the process.
+                bytes.try_reserve_exact(length).map_err(io::Error::other)?;
+                bytes.resize(length, 0);
+                file.read_exact_at(&mut bytes, at)?;
+                Ok(Bytes::from(bytes))
+            }
+            Source::Memory(bytes) => {
+                let at = usize::try_from(at).map_err(io::Error::other)?;
+                let end = at.checked_add(length).filter(|end| *end <= bytes.len());
+                end.map(|end| bytes.slice(at..end)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Snapshot {
+    /// Opens a file. What is no file but gives bytes, as a pipe does, is read to its end.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for what is no snapshot, or is cut, or whose index is damaged; it names the file.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let source = || -> io::Result<Source> {
+            let file = File::open(path)?;
+            let metadata = file.metadata()?;
+            if metadata.is_file() {
+                return Ok(Source::File(file, metadata.len()));
+            }
+            fs::read(path).map(|bytes| Source::Memory(bytes.into()))
+        };
+        let opened = source().map_err(|error| error.to_string()).and_then(|bytes| Snapshot::of(&name, bytes));
+        opened.map_err(|problem| Error::Refused(format!("{name}: {problem}")))
+    }
+
+    /// Opens what is in memory.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(bytes: &Bytes) -> Result<Self, String> {
+        Snapshot::of("a snapshot", Source::Memory(bytes.clone()))
+    }
+
+    fn of(name: &str, bytes: Source) -> Result<Self, String> {
+        let cut = || "the snapshot is cut off".to_owned();
+        let failed = |error: io::Error| error.to_string();
+        let length = bytes.length();
+        let within = |wanted: usize| wanted.min(usize::try_from(length).unwrap_or(usize::MAX));
+        let mut head = bytes.read(0, within(HEAD)).map_err(failed)?;
+        if !MAGIC.starts_with(head.get(..MAGIC.len().min(head.len())).unwrap_or_default()) {
+            return Err("this is not a snapshot".to_owned());
+        }
+        head.advance(MAGIC.len().min(head.len()));
+        match head.try_get_u32_le().map_err(|_| cut())? {
+            FORMAT => {}
+            format => return Err(format!("the snapshot has format {format}, this program reads {FORMAT}")),
+        }
+        if length < (HEAD + END) as u64 {
+            return Err(cut());
+        }
+        let tail = within(TAIL);
+        let mut tail = bytes.read(length - tail as u64, tail).map_err(failed)?;
+        let mut end = tail.slice(tail.len().saturating_sub(END)..);
+        let (revision, parts, index) = (end.get_u64_le(), end.get_u64_le(), end.get_u64_le());
+        let checksum = end.get_u32_le();
+        let with_index = index.checked_add(END as u64).filter(|with_index| *with_index <= length - HEAD as u64);
+        let with_index = with_index.and_then(|with_index| usize::try_from(with_index).ok()).ok_or_else(cut)?;
+        if with_index > tail.len() {
+            tail = bytes.read(length - with_index as u64, with_index).map_err(failed)?;
+        }
+        let index = tail.slice(tail.len() - with_index..);
+        if checksum_of(index.get(..with_index - CHECKSUM).unwrap_or_default()) != checksum {
+            return Err("the snapshot is cut off or damaged: the checksum of its index differs".to_owned());
+        }
+        let revision = Revision::try_from(revision).map_err(|error| error.to_string())?;
+        let name = name.to_owned();
+        let empty = Snapshot { name, bytes, revision, last: None, parts: Vec::new(), places: Vec::new() };
+        empty.with_index(&index.slice(..with_index - END), parts, length - with_index as u64)
+    }
+
+    /// Reads the index, according to which the parts end at a place.
+    fn with_index(mut self, index: &Bytes, parts: u64, end: u64) -> Result<Self, String> {
+        let mut rest: &[u8] = index;
+        if self.revision > REVISION_EMPTY {
+            let last = record_of(&mut rest).filter(|(revision, _)| *revision == self.revision);
+            let (revision, last) = last.ok_or_else(|| damaged("its last change is missing"))?;
+            let value = (!last.deletion).then(|| Bytes::copy_from_slice(last.value));
+            let (key, previous) = (last.key.into(), last.previous());
+            self.last = Some(Change { revision, key, value, previous, expires_at: None });
+        }
+        let mut at = HEAD as u64;
+        for _ in 0..parts {
+            let (part, place) = part_of(&mut rest, at).ok_or_else(|| damaged("its index is cut"))?;
+            at = at.saturating_add(place.length as u64);
+            if self.parts.last().is_some_and(|before| *before.first >= *part.first) {
+                return Err(damaged("its parts are out of order"));
+            }
+            self.parts.push(part);
+            self.places.push(place);
+        }
+        if at != end || !rest.is_empty() {
+            return Err(damaged("its index is not that of its parts"));
+        }
+        Ok(self)
+    }
+
+    fn part(&self, number: usize) -> Result<Vec<Kept>, String> {
+        let known = self.parts.get(number).zip(self.places.get(number));
+        let (part, place) = known.ok_or_else(|| damaged("a part is missing"))?;
+        let bytes = self.bytes.read(place.at, place.length).map_err(|error| error.to_string())?;
+        if crc32fast::hash(&bytes) != place.checksum {
+            return Err(damaged("the checksum of a part differs"));
+        }
+        let (mut rest, mut kept): (&[u8], Vec<Kept>) = (&bytes, Vec::new());
+        while !rest.is_empty() {
+            let record = record_of(&mut rest).filter(|(revision, record)| {
+                let follows = kept.last().map_or(*record.key == *part.first, |before| *before.key < *record.key);
+                follows && !record.deletion && *revision <= self.revision
+            });
+            let (mod_revision, record) = record.ok_or_else(|| damaged("a record is unreadable"))?;
+            let left = (record.expires_at != 0).then_some(record.expires_at);
+            kept.push(Kept { key: record.key.into(), mod_revision, value: bytes.slice_ref(record.value), left });
+        }
+        let next = self.parts.get(number + 1);
+        let ends = next.zip(kept.last()).is_none_or(|(next, last)| *last.key < *next.first);
+        let soonest = kept.iter().filter_map(|kept| kept.left).min();
+        if kept.len() as u64 != part.keys || soonest != part.soonest || !ends {
+            return Err(damaged("a part is not what the index says"));
+        }
+        Ok(kept)
+    }
+}
+
+fn damaged(what: &str) -> String {
+    format!("the snapshot is damaged: {what}")
+}
+
+/// Takes a record off the front, with the revision that it has.
+fn record_of<'a>(bytes: &mut &'a [u8]) -> Option<(Revision, Record<'a>)> {
+    let (revision, rest) = bytes.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let (record, rest) = rest.split_at_checked(length)?;
+    *bytes = rest;
+    let revision = Revision::try_from(u64::from_le_bytes(*revision)).ok()?;
+    Some((revision, record::decode(record)?))
+}
+
+/// Takes what the index says of a part that begins at a place off the front.
+fn part_of(index: &mut &[u8], at: u64) -> Option<(Part, Place)> {
+    let length = usize::try_from(index.try_get_u64_le().ok()?).ok()?;
+    let (keys, soonest) = (index.try_get_u64_le().ok()?, index.try_get_u64_le().ok()?);
+    let (checksum, key) = (index.try_get_u32_le().ok()?, index.try_get_u32_le().ok()?);
+    let (first, rest) = index.split_at_checked(usize::try_from(key).ok()?)?;
+    *index = rest;
+    // A record has more than one byte, and there is no file with so many that sums of them would be too large.
+    let first = str::from_utf8(first).ok().filter(|_| keys > 0 && keys <= length as u64)?;
+    let soonest = (soonest != 0).then_some(soonest);
+    Some((Part { first: first.into(), keys, soonest }, Place { at, length, checksum }))
+}
+
+impl Archive for Snapshot {
+    fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn last(&self) -> Option<&Change> {
+        self.last.as_ref()
+    }
+
+    fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    fn read(&self, part: usize) -> Result<Vec<Kept>, String> {
+        let read = self.part(part).map_err(|problem| format!("{}: {problem}", self.name));
+        read.inspect_err(|error| tracing::error!(error, "objects cannot be read"))
+    }
+}

@@ -1,0 +1,255 @@
+//! A store over an archive is one that has all of it, and reads of it what is asked for.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::super::unread::Unread;
+use super::*;
+use crate::mvcc::{Archive, Change, Found, Image, Kept, Part, Scan};
+use crate::{ListOptions, Revision};
+
+/// What an image holds, in parts of some keys each.
+#[derive(Debug)]
+struct Parted {
+    image: Image,
+    parts: Vec<Part>,
+    kept: Vec<Vec<Kept>>,
+    reads: Mutex<Vec<usize>>,
+    broken: AtomicBool,
+}
+
+impl Parted {
+    fn of(image: Image, keys: usize) -> Arc<Self> {
+        let left = |key: &str| image.left().iter().find(|(known, _)| **known == *key).map(|(_, left)| *left);
+        let kept = image.changes().filter_map(|change| {
+            let (left, value) = (left(&change.key), change.value?);
+            Some(Kept { key: change.key, mod_revision: change.revision, value, left })
+        });
+        let kept: Vec<Kept> = kept.collect();
+        let kept: Vec<Vec<Kept>> = kept.chunks(keys).map(<[Kept]>::to_vec).collect();
+        let part = |kept: &Vec<Kept>| Part {
+            first: (&*kept[0].key).into(),
+            keys: kept.len() as u64,
+            soonest: kept.iter().filter_map(|kept| kept.left).min(),
+        };
+        let (parts, broken) = (kept.iter().map(part).collect(), AtomicBool::new(false));
+        Arc::new(Parted { image, parts, kept, reads: Mutex::default(), broken })
+    }
+
+    /// The parts that were read since this was asked last.
+    fn reads(&self) -> Vec<usize> {
+        std::mem::take(&mut self.reads.lock().unwrap())
+    }
+}
+
+impl Archive for Parted {
+    fn revision(&self) -> Revision {
+        self.image.revision()
+    }
+
+    fn last(&self) -> Option<&Change> {
+        self.image.last()
+    }
+
+    fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    fn read(&self, part: usize) -> Result<Vec<Kept>, String> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Err("the disk is gone".to_owned());
+        }
+        self.reads.lock().unwrap().push(part);
+        Ok(self.kept[part].clone())
+    }
+}
+
+async fn filled(keys: impl IntoIterator<Item = String>) -> Memory {
+    let store = Memory::new();
+    for key in keys {
+        let value = Bytes::from(key.repeat(3));
+        assert!(matches!(store.put(&key, value, 0, None).await.unwrap(), Written::Done(_)));
+    }
+    store
+}
+
+/// `/a/00`, `/a/01`, … and as many below `/b/` and `/c/`, in an order that is not theirs.
+fn keys(each: usize) -> impl Iterator<Item = String> {
+    (0..each).rev().flat_map(|number| ["/b/", "/a/", "/c/"].map(|prefix| format!("{prefix}{number:02}")))
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// Does the same with both stores, which must answer the same.
+async fn step(random: &mut Random, [one, other]: [&Memory; 2], begun: Revision) {
+    let key = format!("{}{:02}", ["/b/", "/a/", "/c/", "/", "/zz"][random.below(5)], random.below(14));
+    match random.below(8) {
+        0 => assert_eq!(one.get(&key).await.unwrap(), other.get(&key).await.unwrap(), "{key}"),
+        1 => {
+            let prefix = key.get(..random.below(4)).unwrap();
+            assert_eq!(one.count(prefix).await.unwrap(), other.count(prefix).await.unwrap(), "{prefix}");
+        }
+        2..5 => {
+            let prefix = key.get(..random.below(5).min(key.len())).unwrap();
+            let now = one.current_revision().await.unwrap();
+            let options = ListOptions {
+                start: (random.below(2) == 0).then(|| format!("{}{:02}", &key[..3], random.below(14))),
+                limit: random.below(5) * random.below(5),
+                revision: [0, now, begun][random.below(3)],
+                uncounted: random.below(2) == 0,
+            };
+            let (of_one, of_other) =
+                (one.list(prefix, options.clone()).await.unwrap(), other.list(prefix, options.clone()).await.unwrap());
+            assert_eq!(format!("{of_one:?}"), format!("{of_other:?}"), "{prefix} {options:?}");
+        }
+        n => {
+            let at = one.get(&key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+            let (of_one, of_other) = match n {
+                5 => (one.delete(&key, at).await.unwrap(), other.delete(&key, at).await.unwrap()),
+                _ => {
+                    let value = || Bytes::from(format!("{at}"));
+                    (one.put(&key, value(), at, None).await.unwrap(), other.put(&key, value(), at, None).await.unwrap())
+                }
+            };
+            assert_eq!(format!("{of_one:?}"), format!("{of_other:?}"), "{key}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn it_answers_as_one_that_has_read_everything() {
+    for seed in 0..200 {
+        let mut random = Random(seed);
+        let parent = filled(keys(12)).await;
+        if seed % 2 == 0 {
+            assert!(matches!(parent.delete("/b/11", 2).await.unwrap(), Written::Done(_)));
+        }
+        let image = parent.image().unwrap();
+        let whole = Memory::of(&image);
+        let over = Memory::over(Parted::of(image, 1 + random.below(9)));
+        for _ in 0..30 {
+            step(&mut random, [&whole, &over], parent.current_revision().await.unwrap()).await;
+        }
+        let all = |store: &Memory| {
+            let image = store.image().unwrap();
+            image.changes().map(|change| format!("{change:?}")).collect::<Vec<_>>()
+        };
+        assert_eq!(all(&whole), all(&over));
+    }
+}
+
+#[tokio::test]
+async fn it_reads_what_is_asked_for() {
+    let archive = Parted::of(filled(keys(20)).await.image().unwrap(), 4);
+    let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
+    assert_eq!(archive.reads(), [0; 0], "nothing is needed to begin");
+    assert!(store.get("/a/05").await.unwrap().kv.is_some());
+    assert_eq!(archive.reads(), [1]);
+    assert!(store.get("/a/05x").await.unwrap().kv.is_none());
+    assert_eq!(store.count("/b/").await.unwrap(), 20);
+    assert_eq!(archive.reads(), [4, 9], "those at the ends, which may have other keys, too");
+    let page = ListOptions { limit: 4, uncounted: true, ..ListOptions::default() };
+    let listed = store.list("/b/", page).await.unwrap();
+    assert_eq!((listed.kvs.len(), listed.more()), (4, true));
+    assert_eq!(archive.reads(), [5]);
+    assert_eq!(store.list("/b/", ListOptions::default()).await.unwrap().count, 20);
+    assert_eq!(archive.reads(), [6, 7, 8]);
+    assert!(matches!(store.delete("/c/19", 4).await.unwrap(), Written::Done(_)));
+    assert_eq!(archive.reads(), [14]);
+    assert_eq!(store.image().unwrap().len(), 60);
+    assert_eq!(archive.reads(), [0, 2, 3, 10, 11, 12, 13]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_an_error_and_stays_as_it_is() {
+    let archive = Parted::of(filled(keys(4)).await.image().unwrap(), 4);
+    let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
+    assert!(store.get("/a/00").await.unwrap().kv.is_some());
+    archive.broken.store(true, Ordering::Relaxed);
+    let revision = store.current_revision().await.unwrap();
+    let is_told = |error: Error| matches!(error, Error::Internal(text) if text == "the disk is gone");
+    assert!(is_told(store.get("/b/00").await.unwrap_err()));
+    assert!(is_told(store.list("/", ListOptions::default()).await.unwrap_err()));
+    assert!(is_told(store.count("/b/").await.unwrap_err()));
+    assert!(is_told(store.put("/b/00", Bytes::new(), 0, None).await.unwrap_err()));
+    assert!(is_told(store.delete("/b/00", 11).await.unwrap_err()));
+    assert!(is_told(store.image().unwrap_err()));
+    assert_eq!(store.current_revision().await.unwrap(), revision);
+    assert!(store.get("/a/00").await.unwrap().kv.is_some(), "what is read is there");
+    archive.broken.store(false, Ordering::Relaxed);
+    assert!(store.get("/b/00").await.unwrap().kv.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_expire_that_nobody_has_asked_for() {
+    let (parent, ttl) = (filled(keys(4)).await, Duration::from_secs(100));
+    parent.put("/b/leased", Bytes::new(), 0, Some(ttl)).await.unwrap();
+    let archive = Parted::of(parent.image().unwrap(), 3);
+    for broken in [true, false] {
+        archive.broken.store(broken, Ordering::Relaxed);
+        let store = Memory::over(Arc::clone(&archive) as Arc<dyn Archive>);
+        store.start_expiring();
+        let mut watch = store.watch("/b/", WatchOptions::default()).await.unwrap();
+        tokio::time::sleep(ttl * 9 / 10).await;
+        assert_eq!(archive.reads(), [0; 0]);
+        tokio::time::sleep(ttl / 5).await;
+        assert_eq!(archive.reads().len(), usize::from(!broken));
+        let told = watch.next().now_or_never();
+        assert_eq!(told.is_some(), !broken, "of what cannot be read nothing is known");
+    }
+}
+
+/// Many at once ask for the same: it is taken in once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn those_who_ask_at_once_get_the_same() {
+    let archive = Parted::of(filled(keys(30)).await.image().unwrap(), 2);
+    let (store, writes) = (Arc::new(Memory::over(archive)), Arc::new(AtomicUsize::new(0)));
+    let tasks = (0..16).map(|task| {
+        let (store, writes) = (Arc::clone(&store), Arc::clone(&writes));
+        tokio::spawn(async move {
+            for number in 0..30 {
+                let key = format!("/b/{number:02}");
+                let kv = store.get(&key).await.unwrap().kv.unwrap();
+                let value = Bytes::from(format!("{task}"));
+                if let Written::Done(_) = store.put(&key, value, kv.mod_revision, None).await.unwrap() {
+                    writes.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let writes = writes.load(Ordering::Relaxed);
+    assert!(writes >= 30);
+    assert_eq!(store.current_revision().await.unwrap(), 91 + Revision::try_from(writes).unwrap());
+    assert_eq!(store.list("/", ListOptions::default()).await.unwrap().count, 90);
+}
+
+/// Keys that were counted on may be deleted before they are looked at.
+#[tokio::test]
+async fn a_scan_is_told_what_it_went_past() {
+    let mut unread = Unread::of(Parted::of(filled(keys(8)).await.image().unwrap(), 4));
+    assert!(unread.remove(1) && !unread.remove(1));
+    let at = |key: &str| Found { key: key.into(), mod_revision: 2, value: None };
+    let (start, visit_max) = (std::ops::Bound::Unbounded, usize::MAX);
+    let check = |take, found: &[&str], expected: &[usize]| {
+        let scan = Scan { prefix: "/b/", start, at: 0, take, visit_max, uncounted: true };
+        let found: Vec<Found> = found.iter().map(|key| at(key)).collect();
+        assert_eq!(unread.passed_over(&scan, &found), expected, "{take} {found:?}");
+    };
+    check(2, &["/b/00", "/b/01"], &[2]);
+    check(2, &["/b/00", "/b/05"], &[2, 3]);
+    check(2, &["/b/00"], &[2, 3]);
+    check(2, &[], &[2, 3]);
+    check(0, &[], &[]);
+}
