@@ -166,7 +166,8 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
-    let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process.template))?;
+    let of_process = (&process.template, &process.tasks);
+    let custom = custom_resources(config, (&registry, &served), &counted, others.webhooks, of_process)?;
     let ways = (others.ways, itself, &counted.webhooks);
     let plugins = Plugins::new(config, &registry, &served, &authorizer, ways)?;
     let dispatch = endpoints::api::Api {
@@ -291,7 +292,7 @@ fn stored(config: &Config, storage: &Arc<dyn Storage>, process: &Process) -> Res
         cache_driver = cache_driver.seeded(seed);
     }
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
-    let served = Arc::new(Served::new(catalog, about(config, address.clone())));
+    let served = Arc::new(Served::incomplete(catalog, about(config, address.clone())));
     let registry = registry(config, &delegator, &served);
     Ok(Objects { delegator, cache_driver, address, served, registry })
 }
@@ -398,10 +399,11 @@ struct Custom {
 }
 
 fn custom_resources(
-    registry: &Registry,
-    served: &Arc<Served>,
+    config: &Config,
+    (registry, served): (&Registry, &Arc<Served>),
     counted: &Counted,
-    (webhooks, template): (Common, &Option<Arc<Template>>),
+    webhooks: Common,
+    (template, tasks): (&Option<Arc<Template>>, &Tasks),
 ) -> Result<Custom, RunError> {
     let known = template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
@@ -415,11 +417,31 @@ fn custom_resources(
     let (known, registered) = (awaited(custom.known()), awaited(services.registered()));
     let kinds = custom.kinds();
     // The channel closes when the server is told to stop.
-    let served = awaited(async move { _ = all_defined.await });
+    let all_served = awaited(async move { _ = all_defined.await });
+    let (begin, known, all_served) = match config.fills_caches_when_asked() {
+        false => (awaited(future::ready(())), known, all_served),
+        true => (awaited(wanted(Arc::clone(served), tasks)), awaited(future::ready(())), awaited(future::ready(()))),
+    };
+    let following = async move {
+        begin.await;
+        following.run().await;
+    };
     let run = Box::pin(async move {
-        tokio::join!(following.run(), custom.run(first), following_services.run(), services.run());
+        tokio::join!(following, custom.run(first), following_services.run(), services.run());
     });
-    Ok(Custom { run, known, served, registered, kinds })
+    Ok(Custom { run, known, served: all_served, registered, kinds })
+}
+
+/// Done when a request depends on definitions, or nothing else is left to do at start. So a start does not take longer the
+/// more definitions there are; who asks for what they define waits until it is served.
+fn wanted(served: Arc<Served>, tasks: &Tasks) -> impl Future<Output = ()> + Send + use<> {
+    let ready = tasks.ready();
+    async move {
+        tokio::select! {
+            () = served.asked() => {}
+            () = ready => {}
+        }
+    }
 }
 
 /// The verbs over what `delegator` reads and writes.

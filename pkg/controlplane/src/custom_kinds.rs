@@ -50,6 +50,11 @@ impl CustomKinds {
         });
     }
 
+    /// All is served that was defined at start.
+    pub(crate) fn complete(&self) {
+        self.served.complete();
+    }
+
     /// Ends the watches of a resource that is no longer served, and frees its cache. What is stored stays.
     pub(crate) fn retire(&self, resource: &CustomResource) {
         self.registry.retire(resource.stored.row().stored_form().prefix);

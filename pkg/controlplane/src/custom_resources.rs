@@ -179,6 +179,7 @@ impl CustomResources {
                 differs
             });
             if let Some(first) = first.take() {
+                self.serving.complete();
                 // Who waits for it may have gone.
                 _ = first.send(());
             }

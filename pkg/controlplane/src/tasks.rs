@@ -37,6 +37,11 @@ impl Tasks {
         self.ready.cancel();
     }
 
+    /// Done when every start hook has finished.
+    pub(crate) fn ready(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.ready.clone().cancelled_owned()
+    }
+
     /// How rounds go.
     pub(crate) fn figures(&self) -> Arc<RoundFigures> {
         Arc::clone(&self.figures)

@@ -37,8 +37,8 @@ use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
 use crate::respond::{self, Reply};
-use crate::route::{Action, NoRoute, Route, route};
-use crate::served::Served;
+use crate::route::{Action, NoRoute, Route, depends_on_definitions, route};
+use crate::served::{Generation, Served};
 use crate::table::{IncludeObject, TableRequest};
 use crate::trace::Trace;
 use crate::warning::Warnings;
@@ -213,10 +213,14 @@ impl Dispatch for Api {
     async fn dispatch(&self, request: Request) -> Response {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
-        let generation = self.served.now();
-        if let Err(status) = self.may_write(info, authorized.user()) {
-            return respond::status_response(&parts.headers, None, &status, &[]);
-        }
+        let generation = match self.may_write(info, authorized.user()) {
+            Ok(()) => self.served.for_request(|catalog| depends_on_definitions(catalog, info)).await,
+            Err(status) => Err(status),
+        };
+        let generation = match generation {
+            Ok(generation) => generation,
+            Err(status) => return respond::status_response(&parts.headers, None, &status, &[]),
+        };
         if let Some(elsewhere) = self.elsewhere(&generation.catalog, info, &parts) {
             let connection = parts.extensions.remove::<OnUpgrade>();
             let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
@@ -227,7 +231,7 @@ impl Dispatch for Api {
             };
         }
         if !info.is_resource {
-            return self.document(parts, authorized.user()).await;
+            return self.document(generation, parts, authorized.user()).await;
         }
         let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
@@ -333,8 +337,12 @@ impl Api {
         self.write_barrier.as_ref().map_or(Ok(()), |barrier| write_barrier::pass(&**barrier, info, user))
     }
 
-    async fn document(&self, parts: http::request::Parts, user: &UserInfo) -> Response {
-        let generation = self.served.now();
+    async fn document(
+        &self,
+        generation: Arc<Generation>,
+        parts: http::request::Parts,
+        user: &UserInfo,
+    ) -> Response {
         if parts.uri.path().starts_with("/openapi/") {
             // They are long, and written anew each time.
             let headers = parts.headers.clone();

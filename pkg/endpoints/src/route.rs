@@ -8,6 +8,8 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 
+use crate::aggregated::proxied;
+
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -55,6 +57,19 @@ impl From<Status> for NoRoute {
     fn from(status: Status) -> Self {
         NoRoute::Status(status.into())
     }
+}
+
+/// Whether the answer to a request may depend on what is defined that a catalog does not have: documents about
+/// all of the API, and resources that it does not know.
+pub(crate) fn depends_on_definitions(catalog: &Catalog, info: &RequestInfo) -> bool {
+    if info.is_resource {
+        return !info.group.is_empty()
+            && catalog.find(&info.group, &info.version, &info.resource, "").is_none()
+            && proxied(catalog, &info.path).is_none();
+    }
+    ["/apis", "/openapi"].into_iter().any(|root| {
+        info.path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }
 
 /// Finds the route of a resource request.

@@ -1,6 +1,7 @@
 //! What is served now: a generation of the catalog and the documents that describe it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::catalog::Catalog;
 use apimachinery::clock::Clock;
@@ -8,10 +9,15 @@ use apimachinery::status::Status;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::request::Parts;
+use tokio::sync::SetOnce;
+use tokio::time::timeout;
 
 use crate::discovery::{self, Discovery, VersionInfo};
 use crate::negotiate::Formats;
 use crate::openapi::OpenApi;
+
+/// How long a request waits for what is not served yet.
+const INCOMPLETE_MAX: Duration = Duration::from_secs(10);
 
 /// What documents say besides what is served.
 #[derive(Clone)]
@@ -93,18 +99,66 @@ impl Generation {
 pub struct Served {
     current: ArcSwap<Generation>,
     about: Description,
+    /// Set when all is served that was stored when the server began.
+    complete: SetOnce<()>,
+    /// Set when somebody waits for that.
+    asked: SetOnce<()>,
 }
 
 impl Served {
-    /// Serves a catalog.
+    /// Serves a catalog, which has everything.
     pub fn new(catalog: Catalog, about: Description) -> Self {
+        let served = Served::incomplete(catalog, about);
+        served.complete();
+        served
+    }
+
+    /// Serves a catalog to which is added later what is stored already, until it is [complete](Self::complete).
+    pub fn incomplete(catalog: Catalog, about: Description) -> Self {
         let first = Generation::first(Arc::new(catalog), &about);
-        Served { current: ArcSwap::from_pointee(first), about }
+        let (complete, asked) = (SetOnce::new(), SetOnce::new());
+        Served { current: ArcSwap::from_pointee(first), about, complete, asked }
     }
 
     /// The current generation.
     pub fn now(&self) -> Arc<Generation> {
         self.current.load_full()
+    }
+
+    /// The generation to answer a request from. One that `depends` on what a catalog does not have waits until that is
+    /// complete.
+    ///
+    /// # Errors
+    /// 503 if that takes too long: nobody knows yet whether there is what it asks for.
+    pub async fn for_request(&self, depends: impl Fn(&Catalog) -> bool) -> Result<Arc<Generation>, Box<Status>> {
+        let is_complete = self.complete.initialized();
+        let now = self.now();
+        if is_complete || !depends(&now.catalog) {
+            return Ok(now);
+        }
+        // Somebody else may wait already.
+        _ = self.asked.set(());
+        match timeout(INCOMPLETE_MAX, self.complete.wait()).await {
+            Ok(()) => Ok(self.now()),
+            // Upstream's words, which it says at once.
+            Err(_) => Err(Status::failure(
+                503,
+                "ServiceUnavailable",
+                "the request has been made before all known HTTP paths have been installed, please try again",
+            )
+            .with_retry_after(5)
+            .into()),
+        }
+    }
+
+    /// Everything is served that was stored when the server began.
+    pub fn complete(&self) {
+        _ = self.complete.set(());
+    }
+
+    /// Done when a request waits until everything is served.
+    pub async fn asked(&self) {
+        self.asked.wait().await;
     }
 
     /// How often the aggregated discovery documents were made.
@@ -117,3 +171,6 @@ impl Served {
         self.current.rcu(|generation| Arc::new(generation.next(change(&generation.catalog), &self.about)));
     }
 }
+
+#[cfg(test)]
+mod tests;

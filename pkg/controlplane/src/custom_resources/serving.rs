@@ -166,6 +166,11 @@ impl Serving {
         Outcome { complete, changed: !groups.is_empty() }
     }
 
+    /// All is served that was defined at start.
+    pub(super) fn complete(&self) {
+        self.kinds.complete();
+    }
+
     /// The resource of a definition.
     fn made(&self, definition: &Definition) -> Option<Made> {
         if let Some(known) = self.known.of(definition) {
