@@ -26,7 +26,7 @@ use endpoints::heavy::HeavyPool;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
 use endpoints::proxy::LogFigures;
-use endpoints::served::{Description, Served};
+use endpoints::served::{Asked, Description, Served};
 use endpoints::watch_drain::WatchDrain;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
@@ -47,7 +47,7 @@ use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds};
+use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds, Known, Meanwhile};
 use crate::flow_control::FlowControl;
 use crate::forks::Template;
 use crate::loopback::{Itself, Loopback};
@@ -156,7 +156,8 @@ pub(crate) struct Process {
 /// What keeps the server from starting.
 pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> Result<Api, RunError> {
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
-    let Objects { delegator, cache_driver, address, served, registry } = stored(config, &storage, &process)?;
+    let Objects { delegator, cache_driver, address, served, asked, registry } =
+        stored(config, &storage, &process)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
     let (counted, keys) = (Counted::beside(&process.webhooks), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
@@ -166,8 +167,9 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
-    let of_process = (&process.template, &process.tasks);
-    let custom = custom_resources(config, (&registry, &served), &counted, others.webhooks, of_process)?;
+    let meanwhile = config.fills_caches_when_asked().then(|| (asked, process.tasks.ready()));
+    let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
+    let custom = custom_resources(&registry, &served, &counted, (others.webhooks, known), meanwhile)?;
     let ways = (others.ways, itself, &counted.webhooks);
     let plugins = Plugins::new(config, &registry, &served, &authorizer, ways)?;
     let dispatch = endpoints::api::Api {
@@ -278,6 +280,8 @@ struct Objects {
     /// Where others find this server.
     address: String,
     served: Arc<Served>,
+    /// What requests ask for that is not served yet.
+    asked: Asked,
     registry: Registry,
 }
 
@@ -292,9 +296,10 @@ fn stored(config: &Config, storage: &Arc<dyn Storage>, process: &Process) -> Res
         cache_driver = cache_driver.seeded(seed);
     }
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
-    let served = Arc::new(Served::incomplete(catalog, about(config, address.clone())));
+    let (served, asked) = Served::incomplete(catalog, about(config, address.clone()));
+    let served = Arc::new(served);
     let registry = registry(config, &delegator, &served);
-    Ok(Objects { delegator, cache_driver, address, served, registry })
+    Ok(Objects { delegator, cache_driver, address, served, asked, registry })
 }
 
 /// Who is served when, what keeps that current, and what is done when it knows the objects of the cluster.
@@ -398,50 +403,39 @@ struct Custom {
     kinds: Kinds,
 }
 
+/// Serves definitions, from the start on. With what is asked `meanwhile`, all of them are read only when a request needs
+/// them or the server is ready, so that a start takes no longer the more there are, and who asks for one waits for that.
 fn custom_resources(
-    config: &Config,
-    (registry, served): (&Registry, &Arc<Served>),
+    registry: &Registry,
+    served: &Arc<Served>,
     counted: &Counted,
-    webhooks: Common,
-    (template, tasks): (&Option<Arc<Template>>, &Tasks),
+    with: (Common, Known),
+    meanwhile: Option<(Asked, impl Future<Output = ()> + Send + 'static)>,
 ) -> Result<Custom, RunError> {
-    let known = template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let (custom, following) =
-        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))
+        CustomResources::new(registry, kinds, with, Arc::clone(&counted.definitions))
             .map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
-    let (known, registered) = (awaited(custom.known()), awaited(services.registered()));
+    let (mut known, registered) = (awaited(custom.known()), awaited(services.registered()));
     let kinds = custom.kinds();
     // The channel closes when the server is told to stop.
-    let all_served = awaited(async move { _ = all_defined.await });
-    let (begin, known, all_served) = match config.fills_caches_when_asked() {
-        false => (awaited(future::ready(())), known, all_served),
-        true => (awaited(wanted(Arc::clone(served), tasks)), awaited(future::ready(())), awaited(future::ready(()))),
-    };
-    let following = async move {
-        begin.await;
-        following.run().await;
-    };
+    let mut all_served = awaited(async move { _ = all_defined.await });
+    let (mut begin, mut asked) = (future::ready(()).boxed(), None);
+    if let Some((requests, ready)) = meanwhile {
+        let (everything, needed) = oneshot::channel();
+        begin = future::select(needed, ready.boxed()).map(drop).boxed();
+        asked = Some(Meanwhile { asked: requests, everything: Some(everything) });
+        (known, all_served) = (awaited(future::ready(())), awaited(future::ready(())));
+    }
     let run = Box::pin(async move {
-        tokio::join!(following, custom.run(first), following_services.run(), services.run());
+        let following = begin.then(|()| following.run());
+        tokio::join!(following, custom.run(first, asked), following_services.run(), services.run());
     });
     Ok(Custom { run, known, served: all_served, registered, kinds })
-}
-
-/// Done when a request depends on definitions, or nothing else is left to do at start. So a start does not take longer the
-/// more definitions there are; who asks for what they define waits until it is served.
-fn wanted(served: Arc<Served>, tasks: &Tasks) -> impl Future<Output = ()> + Send + use<> {
-    let ready = tasks.ready();
-    async move {
-        tokio::select! {
-            () = served.asked() => {}
-            () = ready => {}
-        }
-    }
 }
 
 /// The verbs over what `delegator` reads and writes.

@@ -13,17 +13,21 @@ mod figures;
 mod names;
 mod serving;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ::api::resources::custom::BULK;
 use ::api::resources::{self, Handle};
+use apimachinery::gvk::GroupResource;
+use endpoints::served::Asked;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use registry::client::Amended;
+use registry::client::{Amended, Read};
 use registry::follow::{Follower, Following};
 use registry::{Client, Registry};
+use schema::json::decode_outline;
 use schema::object::Object;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -80,6 +84,14 @@ impl Kinds {
     pub(crate) fn now(&self) -> Known {
         Known { read: self.read.snapshot(), served: self.served.now() }
     }
+}
+
+/// What requests ask for before all definitions are known.
+pub(crate) struct Meanwhile {
+    /// A resource, or everything.
+    pub(crate) asked: Asked,
+    /// Told when somebody asks for everything.
+    pub(crate) everything: Option<oneshot::Sender<()>>,
 }
 
 /// Serves what is defined.
@@ -146,9 +158,13 @@ impl CustomResources {
         self.versions.subscribe()
     }
 
-    /// Serves definitions until this is dropped. `first` is told when all that was defined at start is served.
-    pub(crate) async fn run(mut self, first: oneshot::Sender<()>) {
+    /// Serves definitions until this is dropped. `first` is told when all that was defined at start is served. Those that
+    /// requests ask for `meanwhile`, if anybody hears them, are served before.
+    pub(crate) async fn run(mut self, first: oneshot::Sender<()>, meanwhile: Option<Meanwhile>) {
         let mut first = Some(first);
+        if let Some(meanwhile) = meanwhile {
+            self.serve_asked(meanwhile).await;
+        }
         let mut seen = None;
         let mut failed = false;
         loop {
@@ -186,6 +202,37 @@ impl CustomResources {
             failed = !self.judge(&definitions, &foreseen).await;
             self.clean_up(&definitions);
         }
+    }
+
+    /// Serves single definitions that requests wait for, until all are known.
+    async fn serve_asked(&mut self, mut meanwhile: Meanwhile) {
+        let (follower, mut served) = (self.follower.clone(), BTreeMap::new());
+        loop {
+            let asked = tokio::select! {
+                () = follower.ready() => return,
+                Some(asked) = meanwhile.asked.recv() => asked,
+            };
+            let Some(GroupResource { group, resource }) = asked else {
+                // Who waits for it may have gone.
+                meanwhile.everything.take().map(|everything| everything.send(()));
+                continue;
+            };
+            let name = format!("{resource}.{group}");
+            if !served.contains_key(&name)
+                && let Some(definition) = self.stored(&name).await
+            {
+                served.insert(name, Arc::new(definition));
+                let all: Vec<_> = served.values().cloned().collect();
+                self.serving.serve(&all);
+            }
+        }
+    }
+
+    /// A definition as it is stored. What cannot be read is told of when all are.
+    async fn stored(&self, name: &str) -> Option<Definition> {
+        let element = self.status.element("", name, Read::Cached).await.ok()??;
+        let bytes = element.value().ok()?;
+        Definition::read(decode_outline(bytes, BULK).ok()?, element.revision(), bytes.clone())
     }
 
     /// Writes the conditions that definitions lack, some at a time; says whether all writes went well. `foreseen` are

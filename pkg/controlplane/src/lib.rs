@@ -48,6 +48,8 @@ mod services;
 mod start_hooks;
 mod storage_versions;
 #[cfg(test)]
+mod snapshot_tests;
+#[cfg(test)]
 mod subresource_tests;
 mod system;
 mod tasks;

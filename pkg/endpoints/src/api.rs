@@ -37,7 +37,7 @@ use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
 use crate::respond::{self, Reply};
-use crate::route::{Action, NoRoute, Route, depends_on_definitions, route};
+use crate::route::{Action, NoRoute, Route, route};
 use crate::served::{Generation, Served};
 use crate::table::{IncludeObject, TableRequest};
 use crate::trace::Trace;
@@ -214,7 +214,7 @@ impl Dispatch for Api {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
         let generation = match self.may_write(info, authorized.user()) {
-            Ok(()) => self.served.for_request(|catalog| depends_on_definitions(catalog, info)).await,
+            Ok(()) => self.served.for_request(info).await,
             Err(status) => Err(status),
         };
         let generation = match generation {

@@ -5,19 +5,24 @@ use std::time::Duration;
 
 use api::catalog::Catalog;
 use apimachinery::clock::Clock;
+use apimachinery::gvk::GroupResource;
+use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::request::Parts;
-use tokio::sync::SetOnce;
+use tokio::sync::{SetOnce, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::discovery::{self, Discovery, VersionInfo};
 use crate::negotiate::Formats;
 use crate::openapi::OpenApi;
+use crate::route::depends_on_definitions;
 
 /// How long a request waits for what is not served yet.
 const INCOMPLETE_MAX: Duration = Duration::from_secs(10);
+/// How many requests are heard that wait for it.
+const ASKED_MAX: usize = 64;
 
 /// What documents say besides what is served.
 #[derive(Clone)]
@@ -95,29 +100,28 @@ impl Generation {
     }
 }
 
+/// What requests wait for: a resource by its group and plural name, or everything.
+pub type Asked = mpsc::Receiver<Option<GroupResource>>;
+
 /// The generation that is served now. A request takes it once and keeps to it.
 pub struct Served {
     current: ArcSwap<Generation>,
     about: Description,
+    /// Told of each generation.
+    changed: watch::Sender<()>,
     /// Set when all is served that was stored when the server began.
     complete: SetOnce<()>,
-    /// Set when somebody waits for that.
-    asked: SetOnce<()>,
+    asked: mpsc::Sender<Option<GroupResource>>,
 }
 
 impl Served {
-    /// Serves a catalog, which has everything.
-    pub fn new(catalog: Catalog, about: Description) -> Self {
-        let served = Served::incomplete(catalog, about);
-        served.complete();
-        served
-    }
-
-    /// Serves a catalog to which is added later what is stored already, until it is [complete](Self::complete).
-    pub fn incomplete(catalog: Catalog, about: Description) -> Self {
-        let first = Generation::first(Arc::new(catalog), &about);
-        let (complete, asked) = (SetOnce::new(), SetOnce::new());
-        Served { current: ArcSwap::from_pointee(first), about, complete, asked }
+    /// Serves a catalog to which is added later what is stored already, until it is [complete](Self::complete). The other
+    /// one hears what requests wait for meanwhile.
+    pub fn incomplete(catalog: Catalog, about: Description) -> (Self, Asked) {
+        let current = ArcSwap::from_pointee(Generation::first(Arc::new(catalog), &about));
+        let (sender, asked) = mpsc::channel(ASKED_MAX);
+        let (changed, complete) = (watch::Sender::new(()), SetOnce::new());
+        (Served { current, about, changed, complete, asked: sender }, asked)
     }
 
     /// The current generation.
@@ -125,40 +129,45 @@ impl Served {
         self.current.load_full()
     }
 
-    /// The generation to answer a request from. One that `depends` on what a catalog does not have waits until that is
-    /// complete.
+    /// The generation to answer a request from. One that depends on what a catalog does not have waits until it has it, or
+    /// is complete.
     ///
     /// # Errors
     /// 503 if that takes too long: nobody knows yet whether there is what it asks for.
-    pub async fn for_request(&self, depends: impl Fn(&Catalog) -> bool) -> Result<Arc<Generation>, Box<Status>> {
+    pub async fn for_request(&self, info: &RequestInfo) -> Result<Arc<Generation>, Box<Status>> {
         let is_complete = self.complete.initialized();
         let now = self.now();
-        if is_complete || !depends(&now.catalog) {
+        if is_complete || !depends_on_definitions(&now.catalog, info) {
             return Ok(now);
         }
-        // Somebody else may wait already.
-        _ = self.asked.set(());
-        match timeout(INCOMPLETE_MAX, self.complete.wait()).await {
-            Ok(()) => Ok(self.now()),
-            // Upstream's words, which it says at once.
-            Err(_) => Err(Status::failure(
-                503,
-                "ServiceUnavailable",
-                "the request has been made before all known HTTP paths have been installed, please try again",
-            )
-            .with_retry_after(5)
-            .into()),
+        // Upstream's words, which it says at once.
+        let text = "the request has been made before all known HTTP paths have been installed, please try again";
+        let unknown = || Status::failure(503, "ServiceUnavailable", text).with_retry_after(5);
+        let known = Box::pin(timeout(INCOMPLETE_MAX, self.knowing(info)));
+        known.await.map_err(|_| unknown().into())
+    }
+
+    async fn knowing(&self, info: &RequestInfo) -> Arc<Generation> {
+        let mut changed = self.changed.subscribe();
+        let resource = info.is_resource.then(|| GroupResource::new(&*info.group, &*info.resource));
+        // Who is not heard among so many waits until everything is served.
+        _ = self.asked.try_send(resource);
+        loop {
+            let now = self.now();
+            if !depends_on_definitions(&now.catalog, info) {
+                return now;
+            }
+            tokio::select! {
+                _ = self.complete.wait() => return self.now(),
+                // The sender is here.
+                _ = changed.changed() => {}
+            }
         }
     }
 
     /// Everything is served that was stored when the server began.
     pub fn complete(&self) {
         _ = self.complete.set(());
-    }
-
-    /// Done when a request waits until everything is served.
-    pub async fn asked(&self) {
-        self.asked.wait().await;
     }
 
     /// How often the aggregated discovery documents were made.
@@ -169,6 +178,7 @@ impl Served {
     /// Replaces the catalog by what `change` makes of it, which may be asked again if another change is faster.
     pub fn change(&self, change: impl Fn(&Catalog) -> Catalog) {
         self.current.rcu(|generation| Arc::new(generation.next(change(&generation.catalog), &self.about)));
+        self.changed.send_replace(());
     }
 }
 

@@ -7,55 +7,99 @@ use apimachinery::clock::TestClock;
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
 use apimachinery::time::UnixTime;
-use futures::FutureExt;
+use jsontree::json;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::route::depends_on_definitions;
+use crate::testing::custom_group;
 
-fn served(new: fn(Catalog, Description) -> Served) -> Arc<Served> {
+fn served() -> (Arc<Served>, Asked) {
     let catalog = Catalog::builtin(|row| !row.off_by_default);
     let clock = Arc::new(TestClock::at(UnixTime::default()));
     let (server_address, version) = ("localhost:6443".to_owned(), VersionInfo::of_this_build());
-    Arc::new(new(catalog, Description { server_address, version, formats: Formats::default(), clock }))
+    let about = Description { server_address, version, formats: Formats::default(), clock };
+    let (served, asked) = Served::incomplete(catalog, about);
+    (Arc::new(served), asked)
+}
+
+fn request(path: &str) -> RequestInfo {
+    request_info("GET", path, &Query::default()).unwrap()
+}
+
+/// The number of the generation from which a request is answered.
+fn ask(served: &Arc<Served>, path: &str) -> JoinHandle<u64> {
+    let (served, info) = (Arc::clone(served), request(path));
+    tokio::spawn(async move { served.for_request(&info).await.unwrap().number() })
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_waits_until_everything_is_served() {
-    let served = served(Served::incomplete);
-    assert!(served.for_request(|_| false).now_or_never().is_some(), "what depends on nothing more does not wait");
-    assert!(served.asked().now_or_never().is_none());
-    let waiting = tokio::spawn({
-        let served = Arc::clone(&served);
-        async move { served.for_request(|catalog| catalog.group("apps").is_some()).await.map(|now| now.number()) }
-    });
-    served.asked().await;
+    let (served, mut asked) = served();
+    assert_eq!(ask(&served, "/apis/apps/v1/deployments").await.unwrap(), 0, "it depends on nothing more");
+    let waiting = ask(&served, "/apis");
+    assert_eq!(asked.recv().await, Some(None));
     sleep(Duration::from_secs(9)).await;
+    served.change(Clone::clone);
+    sleep(Duration::from_millis(1)).await;
     assert!(!waiting.is_finished());
     served.change(Clone::clone);
     served.complete();
-    assert_eq!(waiting.await.unwrap().unwrap(), 1, "the generation is that in which everything is served");
-    assert!(served.for_request(|_| true).now_or_never().is_some());
+    assert_eq!(waiting.await.unwrap(), 2, "the generation is that in which everything is served");
+    assert_eq!(ask(&served, "/apis").await.unwrap(), 2);
+    assert!(asked.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_request_waits_until_its_resource_is_served() {
+    let (served, mut asked) = served();
+    let waiting = ["foos", "bars"].map(|plural| ask(&served, &format!("/apis/example.com/v1/{plural}")));
+    for plural in ["foos", "bars"] {
+        assert_eq!(asked.recv().await, Some(Some(GroupResource::new("example.com", plural))));
+    }
+    let names = json!({"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"});
+    let versions = json!([{"name": "v1", "served": true, "storage": true}]);
+    let spec = json!({"group": "example.com", "scope": "Cluster", "names": names, "versions": versions});
+    let stored = custom_group(&[spec]);
+    served.change(|catalog| {
+        let mut changed = catalog.clone();
+        changed.put(stored.clone());
+        changed
+    });
+    let [foos, bars] = waiting;
+    assert_eq!(foos.await.unwrap(), 1);
+    assert!(!bars.is_finished());
+    served.complete();
+    assert_eq!(bars.await.unwrap(), 1, "it is not there, as it turns out");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_has_waited_long_is_told_to_come_again() {
-    let (served, began) = (served(Served::incomplete), Instant::now());
-    let status = served.for_request(|_| true).await.map(drop).unwrap_err();
+    let ((served, _asked), began) = (served(), Instant::now());
+    let status = served.for_request(&request("/openapi/v2")).await.map(drop).unwrap_err();
     assert_eq!((began.elapsed(), status.code, status.retry_after_seconds()), (INCOMPLETE_MAX, 503, 5));
 }
 
+/// Nobody listens to more, and they are not lost.
 #[tokio::test]
-async fn a_server_that_has_everything_lets_nobody_wait() {
-    assert!(served(Served::new).for_request(|_| true).now_or_never().is_some());
+async fn requests_wait_also_when_nobody_hears_them() {
+    let (served, mut asked) = served();
+    let waiting: Vec<_> = (0..2 * ASKED_MAX).map(|n| ask(&served, &format!("/apis/g{n}/v1/foos"))).collect();
+    for n in 0..ASKED_MAX {
+        assert_eq!(asked.recv().await, Some(Some(GroupResource::new(format!("g{n}"), "foos"))));
+    }
+    drop(asked);
+    served.complete();
+    for request in waiting {
+        assert_eq!(request.await.unwrap(), 0);
+    }
 }
 
 #[test]
 fn what_nobody_has_built_in_depends_on_definitions() {
-    let served = served(Served::new);
+    let (served, _asked) = served();
     let check = |path: &str, expected: bool| {
-        let info = request_info("GET", path, &Query::default()).unwrap();
-        assert_eq!(depends_on_definitions(&served.now().catalog, &info), expected, "{path}");
+        assert_eq!(depends_on_definitions(&served.now().catalog, &request(path)), expected, "{path}");
     };
     for path in ["/apis", "/apis/", "/apis/apps", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps/v1"] {
         check(path, true);

@@ -1,0 +1,86 @@
+//! Claims about servers in memory that begin with a snapshot.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::path::{Path, PathBuf};
+
+use jsontree::{Value, json};
+
+use crate::config::{MemoryConfig, StorageConfig};
+use crate::test_client::Client;
+use crate::test_cluster::{TestDir, TestServer};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// Each definition fills a part of the file.
+const DESCRIPTION: usize = 70_000;
+
+/// A file with what a server held that had some definitions and an object of each.
+async fn snapshot(dir: &TestDir, plurals: &[&str]) -> PathBuf {
+    let path = dir.path().join("snapshot");
+    let file = path.clone();
+    let server = TestServer::start_with(|config| config.snapshot_file = Some(file)).await.unwrap();
+    let client = Client::of(&server);
+    for plural in plurals {
+        let kind = plural.to_uppercase();
+        let schema = json!({"type": "object", "description": "x".repeat(DESCRIPTION)});
+        let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+        let names = json!({"plural": plural, "singular": plural, "kind": kind, "listKind": format!("{kind}List")});
+        let spec = json!({"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]});
+        let name = format!("{plural}.example.com");
+        client.make(DEFINITIONS, json!({"metadata": {"name": name}, "spec": spec})).await;
+        let objects = format!("/apis/example.com/v1/{plural}");
+        client.eventually(&objects, 200).await;
+        let object = json!({"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": "one"}});
+        client.make(&objects, object).await;
+    }
+    server.stop().await;
+    path
+}
+
+async fn begun_with(path: &Path) -> (TestServer, Client) {
+    let from = Some(path.to_owned());
+    let memory = StorageConfig::Memory(MemoryConfig { from, ..MemoryConfig::default() });
+    let server = TestServer::start_with(|config| config.storage = memory).await.unwrap();
+    let client = Client::of(&server);
+    (server, client)
+}
+
+#[tokio::test]
+async fn what_is_defined_in_a_snapshot_is_served() {
+    let dir = TestDir::new().unwrap();
+    let path = snapshot(&dir, &["as", "bs", "cs"]).await;
+    for first in ["/apis/example.com/v1/bs/one", "/apis/example.com/v1", "/openapi/v3/apis/example.com/v1"] {
+        let (server, client) = begun_with(&path).await;
+        client.ok("GET", first, Value::Null).await;
+        let resources = client.get("/apis/example.com/v1").await;
+        let names = resources["resources"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap());
+        assert_eq!(names.collect::<Vec<_>>(), ["as", "bs", "cs"]);
+        assert_eq!(client.text("GET", "/apis/example.com/v1/ds").await.0, 404);
+        let object = json!({"apiVersion": "example.com/v1", "kind": "BS", "metadata": {"name": "two"}});
+        client.make("/apis/example.com/v1/bs", object).await;
+        let items = client.get("/apis/example.com/v1/bs").await["items"].as_array().unwrap().len();
+        assert_eq!(items, 2);
+        client.ok("DELETE", &format!("{DEFINITIONS}/bs.example.com"), Value::Null).await;
+        // Its objects go first.
+        client.eventually(&format!("{DEFINITIONS}/bs.example.com"), 404).await;
+        server.stop().await;
+    }
+}
+
+/// A definition that cannot be read keeps nobody from what others define.
+#[tokio::test]
+async fn a_definition_is_served_as_soon_as_it_is_asked_for() {
+    let dir = TestDir::new().unwrap();
+    let path = snapshot(&dir, &["as", "bs", "cs"]).await;
+    let mut bytes = std::fs::read(&path).unwrap();
+    let key = b"customresourcedefinitions/bs.example.com";
+    let at = bytes.windows(key.len()).position(|window| window == key).unwrap();
+    bytes[at + 1_000] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let (server, client) = begun_with(&path).await;
+    for plural in ["cs", "as"] {
+        assert_eq!(client.get(&format!("/apis/example.com/v1/{plural}/one")).await["metadata"]["name"], "one");
+    }
+    assert_eq!(client.send("GET", &format!("{DEFINITIONS}/bs.example.com"), Value::Null).await.0, 500);
+    client.ok("GET", &format!("{DEFINITIONS}/as.example.com"), Value::Null).await;
+    server.stop().await;
+}
