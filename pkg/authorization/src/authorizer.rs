@@ -2,6 +2,7 @@
 
 mod union;
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,6 +16,9 @@ use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use crate::{Attributes, Rules};
 
 pub use union::{Member, Union};
+
+/// Done when what an authorizer decides by is there.
+pub type Filling<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// What one authorizer says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,8 +15,8 @@ pub mod webhook;
 pub use abac::Policies;
 pub use attributes::Attributes;
 pub use authorizer::{
-    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, Failure, MastersOnly, Member, Refused,
-    Unauthorized, Union, authorize, forbidden, require,
+    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, Failure, Filling, MastersOnly, Member,
+    Refused, Unauthorized, Union, authorize, forbidden, require,
 };
 pub use figures::{Figures, Series};
 pub use mode::{Connect, Means, Mode};

@@ -18,7 +18,7 @@ pub use decide::decide;
 pub use graph::{Graph, Owned, PodUse, Vertex, VolumeUse};
 
 use crate::rbac::Rule;
-use crate::{Attributes, Authorizer, Decision, Rules};
+use crate::{Attributes, Authorizer, Decision, Filling, Rules};
 
 /// The group that all nodes are in.
 const GROUP_NODES: &str = "system:nodes";
@@ -34,6 +34,12 @@ pub fn node_of(user: &UserInfo) -> Option<&str> {
 
 /// Where the current [`Graph`] is.
 pub trait Graphs: Send + Sync + 'static {
+    /// Done when the graph has everything that is stored, or it is not worth waiting for any longer; `None` if nobody has to
+    /// wait. Who decides by it waits first.
+    fn filling(&self) -> Option<Filling<'_>> {
+        None
+    }
+
     /// Has `look` look at it, once.
     fn look(&self, look: &mut dyn FnMut(&Graph));
 }
@@ -85,6 +91,9 @@ impl Authorizer for NodeAuthorizer {
         let mut decision = None;
         // Most users are no nodes: the graph is looked at for those that are.
         if node_of(attributes.user).is_some() {
+            if let Some(filling) = self.graph.filling() {
+                filling.await;
+            }
             self.graph.look(&mut |graph| decision = Some(decide(graph, &self.policy, &attributes)));
         }
         decision.unwrap_or(Decision::NoOpinion(String::new()))

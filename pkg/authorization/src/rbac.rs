@@ -24,7 +24,7 @@ pub use covers::{TooMany, missing};
 pub use index::{Binding, Index, RoleKind, RoleRef, Subject};
 pub use rule::Rule;
 
-use crate::{Attributes, Authorizer, Decision, PathRule, ResourceRule, Rules};
+use crate::{Attributes, Authorizer, Decision, Filling, PathRule, ResourceRule, Rules};
 use long::Long;
 
 /// How many texts of rules are held against a request before others have their turn: less than a millisecond's work.
@@ -35,6 +35,12 @@ const LISTED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Where the current [`Index`] is.
 pub trait Roles: Send + Sync + 'static {
+    /// Done when the index has everything that is stored, or it is not worth waiting for any longer; `None` if nobody has to
+    /// wait. Who decides by it waits first.
+    fn filling(&self) -> Option<Filling<'_>> {
+        None
+    }
+
     /// Has `look` look at it, once.
     fn look(&self, look: &mut dyn FnMut(&Index));
 }
@@ -43,6 +49,13 @@ pub trait Roles: Send + Sync + 'static {
 impl Roles for Index {
     fn look(&self, look: &mut dyn FnMut(&Index)) {
         look(self);
+    }
+}
+
+/// Waits until the index has everything, where there is something to wait for.
+async fn filled(roles: &dyn Roles) {
+    if let Some(filling) = roles.filling() {
+        filling.await;
     }
 }
 
@@ -63,6 +76,7 @@ pub struct Rbac(pub Arc<dyn Roles>);
 #[async_trait]
 impl Authorizer for Rbac {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
+        filled(&*self.0).await;
         let looked = read(&*self.0, |index| {
             decide_within(index, &attributes, TEXTS_AT_ONCE).ok_or_else(|| Long::of(index, &attributes))
         });
@@ -74,6 +88,7 @@ impl Authorizer for Rbac {
     }
 
     async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
+        filled(&*self.0).await;
         read(&*self.0, |index| listed(index, user, namespace)).unwrap_or_default()
     }
 }

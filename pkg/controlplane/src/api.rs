@@ -163,7 +163,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
-        Authorizers::new(config, &registry, &served.now().catalog, process.authorizer, &counted.webhooks)?;
+        Authorizers::new(config, (&registry, &served), process.authorizer, &counted.webhooks, &process.tasks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;

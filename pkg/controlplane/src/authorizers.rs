@@ -6,9 +6,10 @@ mod reload;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::api::catalog::Catalog;
 use authorization::{Authorizer, Figures, Means, Mode, Policies, Reloadable};
 use egress::Network;
+use endpoints::served::Served;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
@@ -18,6 +19,7 @@ use crate::node_graph::{self, Nodes};
 use crate::roles::StoredRoles;
 use crate::run::RunError;
 use crate::system::SystemClock;
+use crate::tasks::Tasks;
 use reload::Follower;
 
 /// What decides, and what keeps it current.
@@ -28,7 +30,7 @@ pub(crate) struct Authorizers {
     pub(crate) roles: StoredRoles,
     /// Their figures.
     pub(crate) collectors: Vec<Arc<dyn Collector>>,
-    /// Done when everything is known that decisions are made by. Until then nobody has anything.
+    /// Done when everything is known that decisions are made by and do not wait for. Until then nobody has anything.
     pub(crate) ready: BoxFuture<'static, ()>,
     /// Keeps what decisions are made by current while it runs.
     pub(crate) followed: BoxFuture<'static, ()>,
@@ -36,18 +38,20 @@ pub(crate) struct Authorizers {
 
 impl Authorizers {
     /// Those that the configuration chooses, or `chosen` in place of them. Calls of webhooks are counted in `webhooks`.
+    /// Where caches are filled when somebody asks, so is what they decide by, at the latest when the server is ready.
     ///
     /// # Errors
     /// A file that cannot be read or says nothing sensible.
     pub(crate) fn new(
         config: &Config,
-        registry: &Registry,
-        catalog: &Catalog,
+        (registry, served): (&Registry, &Served),
         chosen: Option<Arc<dyn Authorizer>>,
         webhooks: &Arc<client::webhook::Figures>,
+        tasks: &Tasks,
     ) -> Result<Self, RunError> {
-        let (roles, roles_followed) = StoredRoles::new(registry);
-        let nodes = Nodes::new(config, registry, catalog);
+        let later = || config.fills_caches_when_asked().then(|| tasks.ready().boxed());
+        let (roles, roles_followed) = StoredRoles::new(registry, later());
+        let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let figures = Arc::new(Figures::default());
         let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(Arc::clone(&figures)))];
         collectors.extend(nodes.collector());
@@ -72,7 +76,7 @@ impl Authorizers {
                         follower.run().await;
                     }
                 };
-                tokio::join!(roles_followed.run(), nodes_followed, file_followed);
+                tokio::join!(roles_followed, nodes_followed, file_followed);
             }),
         })
     }

@@ -12,7 +12,7 @@ use authorization::Mode;
 use authorization::node::{Features, Graph, Graphs, Owned, PodUse, Policy, VolumeUse};
 use authorization::rbac::Rule;
 use futures::future::BoxFuture;
-use registry::follow::{Change, Follower, Following, View};
+use registry::follow::{Change, Follower, View, WhenAsked};
 use registry::{Registry, meta};
 use schema::proto::Envelope;
 use server::metrics::Collector;
@@ -92,9 +92,13 @@ fn references<'r>(pod: &'r Referrer<'_>) -> Vec<(Kind, std::borrow::Cow<'r, str>
 
 /// Reads the graph that is current.
 #[derive(Clone)]
-struct StoredGraph(Follower<Compiled>);
+struct StoredGraph(WhenAsked<Compiled>);
 
 impl Graphs for StoredGraph {
+    fn filling(&self) -> Option<BoxFuture<'_, ()>> {
+        self.0.filling()
+    }
+
     fn look(&self, look: &mut dyn FnMut(&Graph)) {
         self.0.read(|view| look(&view.graph));
     }
@@ -107,20 +111,26 @@ impl Collector for StoredGraph {
 }
 
 /// The graph of a server, if anybody asks it.
-pub(crate) struct Nodes(Option<(StoredGraph, Following<Compiled>)>);
+pub(crate) struct Nodes(Option<(StoredGraph, BoxFuture<'static, ()>)>);
 
 impl Nodes {
     /// The graph of what a registry stores, if nodes are authorized by it. What `catalog` does not serve has no
-    /// objects.
-    pub(crate) fn new(config: &Config, registry: &Registry, catalog: &Catalog) -> Self {
+    /// objects. With `later`, it is compiled when that has come or somebody decides by it, who waits for it.
+    pub(crate) fn new(
+        config: &Config,
+        registry: &Registry,
+        catalog: &Catalog,
+        later: Option<BoxFuture<'static, ()>>,
+    ) -> Self {
         if !config.authorization.configuration.has(Mode::Node) {
             return Nodes(None);
         }
         let rows = SOURCES.iter().filter_map(|(group, version, plural, _)| {
             resources::find(group, version, plural, "").filter(|row| catalog.serves(row))
         });
-        let (follower, following) = Follower::new(registry, "nodes", rows.map(Handle::from).collect());
-        Nodes(Some((StoredGraph(follower), following)))
+        let followed = Follower::new(registry, "nodes", rows.map(Handle::from).collect());
+        let (graph, followed) = WhenAsked::new(followed, later);
+        Nodes(Some((StoredGraph(graph), followed)))
     }
 
     /// As the authorizer takes it.
@@ -133,13 +143,11 @@ impl Nodes {
         self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn Collector>)
     }
 
-    /// What waits until all objects are known (until then no node has to do with any), and what keeps the graph
-    /// current while it runs.
+    /// What waits until all objects are known (until then no node has to do with any), unless those who decide by the graph
+    /// do, and what keeps it current while it runs.
     pub(crate) fn split(self) -> (BoxFuture<'static, ()>, BoxFuture<'static, ()>) {
         match self.0 {
-            Some((graph, following)) => {
-                (Box::pin(async move { graph.0.ready().await }), Box::pin(following.run()))
-            }
+            Some((graph, followed)) => (Box::pin(async move { graph.0.ready().await }), followed),
             None => (Box::pin(std::future::ready(())), Box::pin(std::future::ready(()))),
         }
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ::api::resources::{self, Handle};
 use authorization::rbac::{Binding, Index, Roles, Rule};
+use futures::future::BoxFuture;
 use registry::Registry;
-use registry::follow::{Change, Follower, Following, View};
+use registry::follow::{Change, Follower, View, WhenAsked};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
@@ -27,16 +28,21 @@ impl View for Indexed {
     }
 }
 
-/// Reads the index that is current.
+/// Reads the index that is current. Until it is known, nobody has anything.
 #[derive(Clone)]
-pub(crate) struct StoredRoles(Follower<Indexed>);
+pub(crate) struct StoredRoles(WhenAsked<Indexed>);
 
 impl StoredRoles {
-    /// Roles of a registry, and what keeps them current while it runs.
-    pub(crate) fn new(registry: &Registry) -> (Self, Following<Indexed>) {
+    /// Roles of a registry, and what keeps them current while it runs. With `later`, they are read when that has come or
+    /// somebody decides by them, who waits for it.
+    pub(crate) fn new(
+        registry: &Registry,
+        later: Option<BoxFuture<'static, ()>>,
+    ) -> (Self, BoxFuture<'static, ()>) {
         let rows = RESOURCES.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
-        let (follower, following) = Follower::new(registry, "roles", rows.map(Handle::from).collect());
-        (StoredRoles(follower), following)
+        let followed = Follower::new(registry, "roles", rows.map(Handle::from).collect());
+        let (roles, followed) = WhenAsked::new(followed, later);
+        (StoredRoles(roles), followed)
     }
 
     /// As authorizers take them.
@@ -44,13 +50,17 @@ impl StoredRoles {
         Arc::new(self.clone())
     }
 
-    /// Waits until all roles and bindings are known. Until then nobody has any.
+    /// Waits until all roles and bindings are known, unless those who decide by them do.
     pub(crate) async fn ready(&self) {
         self.0.ready().await;
     }
 }
 
 impl Roles for StoredRoles {
+    fn filling(&self) -> Option<BoxFuture<'_, ()>> {
+        self.0.filling()
+    }
+
     fn look(&self, look: &mut dyn FnMut(&Index)) {
         self.0.read(|view| look(&view.0));
     }

@@ -66,6 +66,34 @@ async fn what_is_defined_in_a_snapshot_is_served() {
     }
 }
 
+/// Roles and what pods refer to are read when somebody's rights depend on them, who waits for that.
+#[tokio::test]
+async fn rights_in_a_snapshot_count_from_the_first_request_on() {
+    let dir = TestDir::new().unwrap();
+    let path = dir.path().join("snapshot");
+    let file = path.clone();
+    let server = TestServer::start_with(|config| config.snapshot_file = Some(file)).await.unwrap();
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}]);
+    let role = json!({"metadata": {"name": "reader"}, "rules": rules});
+    let binding = json!({
+        "metadata": {"name": "nobody"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}],
+    });
+    Client::of(&server).make("/apis/rbac.authorization.k8s.io/v1/clusterroles", role).await;
+    Client::of(&server).make(rbac, binding).await;
+    server.stop().await;
+    let (server, admin) = begun_with(&path).await;
+    let nobody = Client::of(&server).with_token(server.nobody_token());
+    nobody.get("/api/v1/namespaces/default/configmaps").await;
+    let refused = nobody.send("GET", "/api/v1/namespaces/default/secrets", Value::Null).await;
+    assert_eq!(refused.0, 403, "{}", refused.1);
+    admin.ok("DELETE", &format!("{rbac}/nobody"), Value::Null).await;
+    nobody.eventually("/api/v1/namespaces/default/configmaps", 403).await;
+    server.stop().await;
+}
+
 /// A definition that cannot be read keeps nobody from what others define.
 #[tokio::test]
 async fn a_definition_is_served_as_soon_as_it_is_asked_for() {

@@ -16,11 +16,13 @@
 //! cost, whatever the size of the view. A copy is made only when a reader still holds on to the one that
 //! has to change.
 
+mod asked;
 mod source;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -36,6 +38,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::{Registry, StoredRef, codec};
+pub use asked::WhenAsked;
 use source::{Item, Source};
 
 /// How many changes are published together at most.
@@ -139,8 +142,10 @@ impl<V> Clone for Follower<V> {
 /// What readers and the one writer share.
 struct Shared<V> {
     view: ArcSwap<V>,
-    /// How often a view was published.
-    published: watch::Sender<u64>,
+    /// Whether one was ever published.
+    ready: AtomicBool,
+    /// Told whenever one is.
+    published: watch::Sender<()>,
 }
 
 impl<V: View> Follower<V> {
@@ -159,7 +164,8 @@ impl<V: View> Follower<V> {
         rows: Vec<Handle>,
     ) -> (Self, Following<V>) {
         let view = ArcSwap::from_pointee(empty());
-        let shared = Arc::new(Shared { view, published: watch::Sender::new(0) });
+        let (ready, published) = (AtomicBool::new(false), watch::Sender::new(()));
+        let shared = Arc::new(Shared { view, ready, published });
         let following = Following {
             registry: registry.clone(),
             what,
@@ -187,7 +193,7 @@ impl<V: View> Follower<V> {
     /// Whether the view has been complete once. It stays ready: after a gap the former view is shown until the
     /// next one is complete.
     pub fn is_ready(&self) -> bool {
-        *self.0.published.borrow() > 0
+        self.0.ready.load(Ordering::Acquire)
     }
 
     /// Waits until the view is ready, which may take for ever.
@@ -278,7 +284,8 @@ impl<V: View> Following<V> {
 
     fn publish(&self, view: Arc<V>) -> Arc<V> {
         let former = self.shared.view.swap(view);
-        self.shared.published.send_modify(|times| *times += 1);
+        self.shared.ready.store(true, Ordering::Release);
+        self.shared.published.send_replace(());
         former
     }
 

@@ -53,6 +53,37 @@ fn readers() -> Index {
     index
 }
 
+/// Roles that are read when somebody waits for them.
+#[derive(Default)]
+struct Later(std::sync::Mutex<Index>);
+
+impl Roles for Later {
+    fn filling(&self) -> Option<crate::Filling<'_>> {
+        Some(Box::pin(async { *self.0.lock().unwrap() = readers() }))
+    }
+
+    fn look(&self, look: &mut dyn FnMut(&Index)) {
+        look(&self.0.lock().unwrap());
+    }
+}
+
+#[test]
+fn who_decides_by_roles_waits_until_they_are_read() {
+    let (alice, mut context) = (user("alice", &[]), Context::from_waker(Waker::noop()));
+    let mut done = |mut future: crate::Filling<'_>| assert!(future.as_mut().poll(&mut context).is_ready());
+    let rbac = Rbac(Arc::new(Later::default()));
+    done(Box::pin(async {
+        let decision = rbac.decide(wants(&alice, "get", "ns", "pods")).await;
+        assert!(matches!(decision, Decision::Allow(_)), "{decision:?}");
+    }));
+    let rbac = Rbac(Arc::new(Later::default()));
+    done(Box::pin(async { assert!(!rbac.rules(&alice, "ns").await.resources.is_empty()) }));
+    let new = json!({"rules": [rule(&["get"], &[""], &["pods"], &[])]});
+    let new = new.as_object().unwrap();
+    let grant = Grant { user: &alice, resource: "clusterroles", namespace: "", path_name: "", new, old: None };
+    done(Box::pin(async { check(grant, &AlwaysDeny, &Later::default()).await.unwrap() }));
+}
+
 #[test]
 fn the_first_binding_that_lets_a_request_pass_is_the_reason() {
     let index = readers();

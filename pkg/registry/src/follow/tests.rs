@@ -1,6 +1,8 @@
 //! Claims about views and what keeps them current.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod asked;
+
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
