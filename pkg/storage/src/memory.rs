@@ -29,6 +29,10 @@ pub const VALUE_BYTES_MAX: usize = 1_572_864;
 /// What history may take in memory, in bytes. When it takes more, half of it is compacted, whoever still wants it.
 const HISTORY_BYTES_MAX: usize = 256 << 20;
 
+/// How many threads read parts for one call, each so many at least.
+const READERS_MAX: usize = 4;
+const READER_PARTS_MIN: usize = 8;
+
 /// How many changes are looked at in one go while history is forgotten.
 const SWEEP_STEP: usize = 4_096;
 
@@ -177,9 +181,16 @@ impl Shared {
             }
             (parts, Arc::clone(archive))
         };
-        let shared = Arc::clone(self);
-        let read = tokio::task::spawn_blocking(move || shared.read(&*archive, &parts)).await;
-        read.unwrap_or_else(|error| Err(Error::Internal(error.to_string())))?;
+        let readers: Vec<_> = parts
+            .chunks(parts.len().div_ceil(READERS_MAX).max(READER_PARTS_MIN))
+            .map(|parts| {
+                let (shared, archive, parts) = (Arc::clone(self), Arc::clone(&archive), parts.to_vec());
+                tokio::task::spawn_blocking(move || shared.read(&*archive, &parts))
+            })
+            .collect();
+        for reader in readers {
+            reader.await.unwrap_or_else(|error| Err(Error::Internal(error.to_string())))?;
+        }
         // What is read stays so.
         Ok(self.state())
     }
