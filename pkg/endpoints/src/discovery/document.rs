@@ -11,6 +11,9 @@ use sha2::{Digest, Sha512};
 use crate::encode;
 use crate::negotiate::Format;
 
+/// How the JSON of an aggregated document begins that says what kind it is.
+const KIND: &[u8] = br#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","#;
+
 /// The encodings of one document. What programs ask for is kept; what is rarely asked for
 /// (YAML, CBOR, indented JSON) is made anew each time.
 #[derive(Debug, Default)]
@@ -57,13 +60,18 @@ impl Document {
         tree: impl Fn() -> Object,
     ) -> Result<&str, Box<Status>> {
         if self.etag.get().is_none() {
-            let (mut tree, mut json) = (tree(), Vec::new());
-            tree.remove("kind");
-            tree.remove("apiVersion");
-            encode::tree(message, &tree, Format::Json, &mut json)?;
+            let json = self.encoded(message, Format::Json, false, tree)?;
             // Upstream hashes the text without the final line break.
-            let hash = Sha512::digest(json.strip_suffix(b"\n").unwrap_or(&json));
-            let hex: String = hash.iter().map(|byte| format!("{byte:02X}")).collect();
+            let json = json.strip_suffix(b"\n").unwrap_or(&json);
+            let mut digest = Sha512::new();
+            match json.strip_prefix(KIND) {
+                Some(rest) => {
+                    digest.update(b"{");
+                    digest.update(rest);
+                }
+                None => digest.update(json),
+            }
+            let hex: String = digest.finalize().iter().map(|byte| format!("{byte:02X}")).collect();
             let _ = self.etag.set(format!("\"{hex}\""));
         }
         Ok(self.etag.get().map_or("", String::as_str))

@@ -4,7 +4,7 @@
 use jsontree::{Value, json};
 use schema::object::Object;
 
-use super::model::{ApiResource, Group, Source, Version};
+use super::model::{ApiResource, Group, Source, Text, Version};
 
 /// `/api`: the versions of the core group and where to reach the server. For the sake of clients
 /// older than 1.2 it has a kind but no `apiVersion`.
@@ -70,17 +70,18 @@ fn resource_entry(resource: &ApiResource) -> Value {
     })
 }
 
-/// `/api` and `/apis` in one document each, resources and all.
+/// `/api` and `/apis` in one document each, resources and all. It may be long, and is made anew whenever a definition
+/// changes: members are put together as they are, where `json!` would write and read what it is given.
 pub(super) fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Object {
     let group = |group: &Group| {
         let versions: Vec<Value> = group.versions.iter().map(|v| aggregated_version(group, v)).collect();
-        json!({ "metadata": { "name": group.name }, "versions": versions })
+        members([("metadata", members([("name", text(&group.name))])), ("versions", versions.into())])
     };
-    object(json!({
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
-        "items": groups.map(group).collect::<Vec<_>>(),
-    }))
+    object(members([
+        ("kind", "APIGroupDiscoveryList".into()),
+        ("apiVersion", "apidiscovery.k8s.io/v2".into()),
+        ("items", groups.map(group).collect::<Vec<_>>().into()),
+    ]))
 }
 
 fn aggregated_version(group: &Group, version: &Version) -> Value {
@@ -96,32 +97,43 @@ fn aggregated_version(group: &Group, version: &Version) -> Value {
         Source::Builtin | Source::Proxied { .. } => ("", ""),
     };
     let main = version.resources.iter().filter(|resource| !resource.name.contains('/'));
-    json!({
-        "version": version.name,
-        "resources": main.map(|resource| aggregated_resource(version, resource, own)).collect::<Vec<_>>(),
-        "freshness": "Current",
-    })
+    let resources: Vec<Value> = main.map(|resource| aggregated_resource(version, resource, own)).collect();
+    members([
+        ("version", text(&version.name)),
+        ("resources", resources.into()),
+        ("freshness", "Current".into()),
+    ])
 }
 
 fn aggregated_resource(version: &Version, resource: &ApiResource, own: (&str, &str)) -> Value {
     let kind = |resource: &ApiResource| {
         let (group, version) = foreign(resource).unwrap_or(own);
-        json!({ "group": group, "version": version, "kind": resource.kind })
+        members([("group", group.into()), ("version", version.into()), ("kind", text(&resource.kind))])
     };
     let subresource = |sub: &ApiResource| {
         let name = sub.name.strip_prefix(resource.name.as_ref())?.strip_prefix('/')?;
-        Some(json!({ "subresource": name, "responseKind": kind(sub), "verbs": sub.verbs }))
+        let verbs = (*sub.verbs).into();
+        Some(members([("subresource", name.into()), ("responseKind", kind(sub)), ("verbs", verbs)]))
     };
-    json!({
-        "resource": resource.name,
-        "responseKind": kind(resource),
-        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
-        "singularResource": resource.singular,
-        "verbs": resource.verbs,
-        "shortNames": resource.short_names,
-        "categories": resource.categories,
-        "subresources": version.resources.iter().filter_map(subresource).collect::<Vec<_>>(),
-    })
+    let subresources: Vec<Value> = version.resources.iter().filter_map(subresource).collect();
+    members([
+        ("resource", text(&resource.name)),
+        ("responseKind", kind(resource)),
+        ("scope", if resource.namespaced { "Namespaced" } else { "Cluster" }.into()),
+        ("singularResource", text(&resource.singular)),
+        ("verbs", (*resource.verbs).into()),
+        ("shortNames", resource.short_names.iter().map(text).collect::<Vec<_>>().into()),
+        ("categories", resource.categories.iter().map(text).collect::<Vec<_>>().into()),
+        ("subresources", subresources.into()),
+    ])
+}
+
+fn members<const N: usize>(members: [(&'static str, Value); N]) -> Value {
+    members.into_iter().collect()
+}
+
+fn text(text: &Text) -> Value {
+    Value::from(&**text)
 }
 
 /// Group and version of a kind where they are not those of the endpoint.
