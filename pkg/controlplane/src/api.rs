@@ -163,11 +163,17 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
-        Authorizers::new(config, (&registry, &served), process.authorizer, &counted.webhooks, &process.tasks)?;
+        Authorizers::new(
+            config,
+            (&registry, &served),
+            process.authorizer,
+            &counted.webhooks,
+            &process.tasks,
+        )?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
-    let meanwhile = config.fills_caches_when_asked().then(|| (asked, process.tasks.ready()));
+    let meanwhile = config.fills_caches_when_asked().then(|| (asked, process.tasks.later()));
     let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
     let custom = custom_resources(&registry, &served, &counted, (others.webhooks, known), meanwhile)?;
     let ways = (others.ways, itself, &counted.webhooks);
@@ -404,7 +410,7 @@ struct Custom {
 }
 
 /// Serves definitions, from the start on. With what is asked `meanwhile`, all of them are read only when a request needs
-/// them or the server is ready, so that a start takes no longer the more there are, and who asks for one waits for that.
+/// them or it is later, so that a start takes no longer the more there are, and who asks for one waits for that.
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
@@ -414,9 +420,8 @@ fn custom_resources(
 ) -> Result<Custom, RunError> {
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
-    let (custom, following) =
-        CustomResources::new(registry, kinds, with, Arc::clone(&counted.definitions))
-            .map_err(RunError::Bootstrap)?;
+    let (custom, following) = CustomResources::new(registry, kinds, with, Arc::clone(&counted.definitions))
+        .map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
@@ -425,9 +430,9 @@ fn custom_resources(
     // The channel closes when the server is told to stop.
     let mut all_served = awaited(async move { _ = all_defined.await });
     let (mut begin, mut asked) = (future::ready(()).boxed(), None);
-    if let Some((requests, ready)) = meanwhile {
+    if let Some((requests, later)) = meanwhile {
         let (everything, needed) = oneshot::channel();
-        begin = future::select(needed, ready.boxed()).map(drop).boxed();
+        begin = future::select(needed, later.boxed()).map(drop).boxed();
         asked = Some(Meanwhile { asked: requests, everything: Some(everything) });
         (known, all_served) = (awaited(future::ready(())), awaited(future::ready(())));
     }

@@ -38,7 +38,7 @@ pub(crate) struct Authorizers {
 
 impl Authorizers {
     /// Those that the configuration chooses, or `chosen` in place of them. Calls of webhooks are counted in `webhooks`.
-    /// Where caches are filled when somebody asks, so is what they decide by, at the latest when the server is ready.
+    /// Where caches are filled when somebody asks, so is what they decide by, at the latest some time after the server is ready.
     ///
     /// # Errors
     /// A file that cannot be read or says nothing sensible.
@@ -49,7 +49,7 @@ impl Authorizers {
         webhooks: &Arc<client::webhook::Figures>,
         tasks: &Tasks,
     ) -> Result<Self, RunError> {
-        let later = || config.fills_caches_when_asked().then(|| tasks.ready().boxed());
+        let later = || config.fills_caches_when_asked().then(|| tasks.later().boxed());
         let (roles, roles_followed) = StoredRoles::new(registry, later());
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let figures = Arc::new(Figures::default());

@@ -45,10 +45,10 @@ pub mod run;
 mod service_addresses;
 mod service_cidr;
 mod services;
-mod start_hooks;
-mod storage_versions;
 #[cfg(test)]
 mod snapshot_tests;
+mod start_hooks;
+mod storage_versions;
 #[cfg(test)]
 mod subresource_tests;
 mod system;

@@ -22,8 +22,10 @@ async fn snapshot(dir: &TestDir, plurals: &[&str]) -> PathBuf {
     for plural in plurals {
         let kind = plural.to_uppercase();
         let schema = json!({"type": "object", "description": "x".repeat(DESCRIPTION)});
-        let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
-        let names = json!({"plural": plural, "singular": plural, "kind": kind, "listKind": format!("{kind}List")});
+        let version =
+            json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+        let names =
+            json!({"plural": plural, "singular": plural, "kind": kind, "listKind": format!("{kind}List")});
         let spec = json!({"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]});
         let name = format!("{plural}.example.com");
         client.make(DEFINITIONS, json!({"metadata": {"name": name}, "spec": spec})).await;
@@ -106,7 +108,10 @@ async fn a_definition_is_served_as_soon_as_it_is_asked_for() {
     std::fs::write(&path, bytes).unwrap();
     let (server, client) = begun_with(&path).await;
     for plural in ["cs", "as"] {
-        assert_eq!(client.get(&format!("/apis/example.com/v1/{plural}/one")).await["metadata"]["name"], "one");
+        assert_eq!(
+            client.get(&format!("/apis/example.com/v1/{plural}/one")).await["metadata"]["name"],
+            "one"
+        );
     }
     assert_eq!(client.send("GET", &format!("{DEFINITIONS}/bs.example.com"), Value::Null).await.0, 500);
     client.ok("GET", &format!("{DEFINITIONS}/as.example.com"), Value::Null).await;

@@ -16,6 +16,8 @@ pub(crate) use figures::{Figures, RoundFigures};
 const ROUND_MAX: Duration = Duration::from_secs(60);
 /// The pause after a first failed round. It doubles with every further one, up to the period.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
+/// How long after a start what nobody has asked for is put off.
+const LATER: Duration = Duration::from_millis(250);
 
 /// What runs in the background. Cloning shares it.
 #[derive(Clone)]
@@ -37,9 +39,14 @@ impl Tasks {
         self.ready.cancel();
     }
 
-    /// Done when every start hook has finished.
-    pub(crate) fn ready(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.ready.clone().cancelled_owned()
+    /// Done some time after every start hook has finished: when to begin with what nobody has asked for, so that it does not
+    /// keep the processor from those who ask first.
+    pub(crate) fn later(&self) -> impl Future<Output = ()> + Send + use<> {
+        let ready = self.ready.clone();
+        async move {
+            ready.cancelled().await;
+            sleep(LATER).await;
+        }
     }
 
     /// How rounds go.

@@ -67,9 +67,9 @@ pub(crate) fn depends_on_definitions(catalog: &Catalog, info: &RequestInfo) -> b
             && catalog.find(&info.group, &info.version, &info.resource, "").is_none()
             && proxied(catalog, &info.path).is_none();
     }
-    ["/apis", "/openapi"].into_iter().any(|root| {
-        info.path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    })
+    ["/apis", "/openapi"]
+        .into_iter()
+        .any(|root| info.path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
 /// Finds the route of a resource request.

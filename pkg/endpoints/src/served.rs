@@ -141,7 +141,8 @@ impl Served {
             return Ok(now);
         }
         // Upstream's words, which it says at once.
-        let text = "the request has been made before all known HTTP paths have been installed, please try again";
+        let text =
+            "the request has been made before all known HTTP paths have been installed, please try again";
         let unknown = || Status::failure(503, "ServiceUnavailable", text).with_retry_after(5);
         let known = Box::pin(timeout(INCOMPLETE_MAX, self.knowing(info)));
         known.await.map_err(|_| unknown().into())

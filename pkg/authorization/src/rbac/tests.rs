@@ -80,7 +80,8 @@ fn who_decides_by_roles_waits_until_they_are_read() {
     done(Box::pin(async { assert!(!rbac.rules(&alice, "ns").await.resources.is_empty()) }));
     let new = json!({"rules": [rule(&["get"], &[""], &["pods"], &[])]});
     let new = new.as_object().unwrap();
-    let grant = Grant { user: &alice, resource: "clusterroles", namespace: "", path_name: "", new, old: None };
+    let grant =
+        Grant { user: &alice, resource: "clusterroles", namespace: "", path_name: "", new, old: None };
     done(Box::pin(async { check(grant, &AlwaysDeny, &Later::default()).await.unwrap() }));
 }
 

@@ -13,8 +13,8 @@ use server::metrics::Collector;
 use storage::memory::Memory;
 use storage::mvcc::{Archive, Image};
 use storage::{Routed, Storage};
-use storage_embedded::snapshot::{self, Snapshot};
 use storage_embedded::Embedded;
+use storage_embedded::snapshot::{self, Snapshot};
 use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
@@ -129,7 +129,9 @@ impl Store {
     pub(super) fn fork(image: &Image, config: &StorageConfig) -> Self {
         match config {
             StorageConfig::Memory(config) => Store::in_memory(Memory::of(image), config.compaction_interval),
-            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => Store::in_memory(Memory::of(image), None),
+            StorageConfig::Etcd(_) | StorageConfig::Embedded { .. } => {
+                Store::in_memory(Memory::of(image), None)
+            }
         }
     }
 

@@ -101,7 +101,8 @@ fn what_nobody_has_built_in_depends_on_definitions() {
     let check = |path: &str, expected: bool| {
         assert_eq!(depends_on_definitions(&served.now().catalog, &request(path)), expected, "{path}");
     };
-    for path in ["/apis", "/apis/", "/apis/apps", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps/v1"] {
+    for path in ["/apis", "/apis/", "/apis/apps", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps/v1"]
+    {
         check(path, true);
     }
     check("/apis/example.com/v1/namespaces/a/foos/b", true);

@@ -123,8 +123,10 @@ impl Snapshot {
         let mut end = tail.slice(tail.len().saturating_sub(END)..);
         let (revision, parts, index) = (end.get_u64_le(), end.get_u64_le(), end.get_u64_le());
         let checksum = end.get_u32_le();
-        let with_index = index.checked_add(END as u64).filter(|with_index| *with_index <= length - HEAD as u64);
-        let with_index = with_index.and_then(|with_index| usize::try_from(with_index).ok()).ok_or_else(cut)?;
+        let with_index =
+            index.checked_add(END as u64).filter(|with_index| *with_index <= length - HEAD as u64);
+        let with_index =
+            with_index.and_then(|with_index| usize::try_from(with_index).ok()).ok_or_else(cut)?;
         if with_index > tail.len() {
             tail = bytes.read(length - with_index as u64, with_index).map_err(failed)?;
         }
@@ -174,12 +176,18 @@ impl Snapshot {
         let (mut rest, mut kept): (&[u8], Vec<Kept>) = (&bytes, Vec::new());
         while !rest.is_empty() {
             let record = record_of(&mut rest).filter(|(revision, record)| {
-                let follows = kept.last().map_or(*record.key == *part.first, |before| *before.key < *record.key);
+                let follows =
+                    kept.last().map_or(*record.key == *part.first, |before| *before.key < *record.key);
                 follows && !record.deletion && *revision <= self.revision
             });
             let (mod_revision, record) = record.ok_or_else(|| damaged("a record is unreadable"))?;
             let left = (record.expires_at != 0).then_some(record.expires_at);
-            kept.push(Kept { key: record.key.into(), mod_revision, value: bytes.slice_ref(record.value), left });
+            kept.push(Kept {
+                key: record.key.into(),
+                mod_revision,
+                value: bytes.slice_ref(record.value),
+                left,
+            });
         }
         let next = self.parts.get(number + 1);
         let ends = next.zip(kept.last()).is_none_or(|(next, last)| *last.key < *next.first);

@@ -159,7 +159,8 @@ async fn what_is_made_up_is_refused() {
     let end = good.len() - END;
     let length = u64::from_le_bytes(good[end + 16..][..8].try_into().unwrap());
     let index = end - usize::try_from(length).unwrap();
-    let checksum = good[index..end].windows(4).position(|at| *at == crc32fast::hash(&good[HEAD..index]).to_le_bytes());
+    let checksum =
+        good[index..end].windows(4).position(|at| *at == crc32fast::hash(&good[HEAD..index]).to_le_bytes());
     for at in HEAD..good.len() - CHECKSUM {
         for by in [0x01, 0x81, 0xFF] {
             let mut bad = good.to_vec();

@@ -68,7 +68,8 @@ impl Image {
     /// # Errors
     /// What cannot be read, or does not fit together.
     pub fn of(archive: &dyn Archive) -> Result<Self, String> {
-        let (mut mvcc, mut revisions) = (Mvcc::beginning(archive.revision(), archive.last().cloned()), Vec::new());
+        let (mut mvcc, mut revisions) =
+            (Mvcc::beginning(archive.revision(), archive.last().cloned()), Vec::new());
         for part in 0..archive.parts().len() {
             let kept = archive.read(part)?;
             revisions.extend(kept.iter().map(|kept| kept.mod_revision));

@@ -34,7 +34,11 @@ async fn a_view_that_nobody_asks_for_is_compiled_later() {
     set(&cluster, "a", "1").await;
     let (view, later, _task) = when_asked(&cluster);
     later.send(()).unwrap();
-    let compiled = async { while view.read(|view| view.data.is_empty()) { sleep(SLOW / 100).await } };
+    let compiled = async {
+        while view.read(|view| view.data.is_empty()) {
+            sleep(SLOW / 100).await
+        }
+    };
     timeout(SLOW, compiled).await.unwrap();
     assert!(view.filling().is_none());
 }

@@ -106,8 +106,10 @@ async fn step(random: &mut Random, [one, other]: [&Memory; 2], begun: Revision) 
                 revision: [0, now, begun][random.below(3)],
                 uncounted: random.below(2) == 0,
             };
-            let (of_one, of_other) =
-                (one.list(prefix, options.clone()).await.unwrap(), other.list(prefix, options.clone()).await.unwrap());
+            let (of_one, of_other) = (
+                one.list(prefix, options.clone()).await.unwrap(),
+                other.list(prefix, options.clone()).await.unwrap(),
+            );
             assert_eq!(format!("{of_one:?}"), format!("{of_other:?}"), "{prefix} {options:?}");
         }
         n => {
@@ -116,7 +118,10 @@ async fn step(random: &mut Random, [one, other]: [&Memory; 2], begun: Revision) 
                 5 => (one.delete(&key, at).await.unwrap(), other.delete(&key, at).await.unwrap()),
                 _ => {
                     let value = || Bytes::from(format!("{at}"));
-                    (one.put(&key, value(), at, None).await.unwrap(), other.put(&key, value(), at, None).await.unwrap())
+                    (
+                        one.put(&key, value(), at, None).await.unwrap(),
+                        other.put(&key, value(), at, None).await.unwrap(),
+                    )
                 }
             };
             assert_eq!(format!("{of_one:?}"), format!("{of_other:?}"), "{key}");
