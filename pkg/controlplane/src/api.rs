@@ -47,7 +47,7 @@ use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds, Known, Meanwhile};
+use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds, Meanwhile};
 use crate::flow_control::FlowControl;
 use crate::forks::Template;
 use crate::loopback::{Itself, Loopback};
@@ -162,27 +162,19 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (counted, keys) = (Counted::beside(&process.webhooks), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
-    let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
-        Authorizers::new(
-            config,
-            (&registry, &served),
-            process.authorizer,
-            &counted.webhooks,
-            &process.tasks,
-        )?;
+    let judges = Authorizers::new(config, (&registry, &served), &process, &counted.webhooks)?;
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
     let meanwhile = config.fills_caches_when_asked().then(|| (asked, process.tasks.later()));
-    let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
-    let custom = custom_resources(&registry, &served, &counted, (others.webhooks, known), meanwhile)?;
+    let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process), meanwhile)?;
     let ways = (others.ways, itself, &counted.webhooks);
-    let plugins = Plugins::new(config, &registry, &served, &authorizer, ways)?;
+    let plugins = Plugins::new(config, &registry, &served, &judges.authorizer, ways)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
-        authorizer: Arc::clone(&authorizer),
-        roles: roles.shared(),
+        authorizer: Arc::clone(&judges.authorizer),
+        roles: judges.roles.shared(),
         authenticator: senders.authenticator.clone(),
         token_requests: token_requests(config, keys)?,
         served: Arc::clone(&served),
@@ -207,13 +199,13 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         duties(config, (&registry, storage), (process.client_authorities, &process.tasks), together)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
     let mut collectors = counted.collectors(&delegator, &served, config, process.heavy, &process.tasks);
-    let parts = [of_authorizers, senders.collectors, replicas.collectors, vec![repairs.clone() as _]];
+    let parts = [judges.collectors, senders.collectors, replicas.collectors, vec![repairs.clone() as _]];
     collectors.extend(parts.into_iter().flatten().chain(plugins.collectors).chain(others.figures));
     let counting = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
-    let awaits = awaits(&delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
+    let awaits = awaits(&delegator, (judges.ready, plugins.ready), &custom, (others.available, &flow));
     let cache_filled = awaits.added_to(&mut hooks);
-    let views = [following_ranges.run().boxed(), plugins.followed, senders.followed, followed];
+    let views = [following_ranges.run().boxed(), plugins.followed, senders.followed, judges.followed];
     let repairing = async move { repairs.keep_repairing().await };
     let own = [counting, custom.run, others.run, flow.run, keep_fresh(signer).boxed(), repairing.boxed()];
     Ok(Api {
@@ -228,7 +220,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
         before_stop,
         forkable: Forkable::new(delegator, custom.kinds, &served),
         cache_filled,
-        authorizer,
+        authorizer: judges.authorizer,
         fairness: flow.fairness,
     })
 }
@@ -415,13 +407,15 @@ fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
     counted: &Counted,
-    with: (Common, Known),
+    (webhooks, process): (Common, &Process),
     meanwhile: Option<(Asked, impl Future<Output = ()> + Send + 'static)>,
 ) -> Result<Custom, RunError> {
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
-    let (custom, following) = CustomResources::new(registry, kinds, with, Arc::clone(&counted.definitions))
-        .map_err(RunError::Bootstrap)?;
+    let known = process.template.as_ref().map(|template| template.kinds.clone()).unwrap_or_default();
+    let (custom, following) =
+        CustomResources::new(registry, kinds, (webhooks, known), Arc::clone(&counted.definitions))
+            .map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;

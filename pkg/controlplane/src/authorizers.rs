@@ -14,12 +14,12 @@ use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
 
+use crate::api::Process;
 use crate::config::{AuthorizationConfig, Config};
 use crate::node_graph::{self, Nodes};
 use crate::roles::StoredRoles;
 use crate::run::RunError;
 use crate::system::SystemClock;
-use crate::tasks::Tasks;
 use reload::Follower;
 
 /// What decides, and what keeps it current.
@@ -37,7 +37,7 @@ pub(crate) struct Authorizers {
 }
 
 impl Authorizers {
-    /// Those that the configuration chooses, or `chosen` in place of them. Calls of webhooks are counted in `webhooks`.
+    /// Those that the configuration chooses, or the one of the process in place of them. Calls of webhooks are counted in `webhooks`.
     /// Where caches are filled when somebody asks, so is what they decide by, at the latest some time after the server is ready.
     ///
     /// # Errors
@@ -45,18 +45,17 @@ impl Authorizers {
     pub(crate) fn new(
         config: &Config,
         (registry, served): (&Registry, &Served),
-        chosen: Option<Arc<dyn Authorizer>>,
+        process: &Process,
         webhooks: &Arc<client::webhook::Figures>,
-        tasks: &Tasks,
     ) -> Result<Self, RunError> {
-        let later = || config.fills_caches_when_asked().then(|| tasks.later().boxed());
+        let later = || config.fills_caches_when_asked().then(|| process.tasks.later().boxed());
         let (roles, roles_followed) = StoredRoles::new(registry, later());
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let figures = Arc::new(Figures::default());
         let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(Arc::clone(&figures)))];
         collectors.extend(nodes.collector());
         let means = means(config, &roles, &nodes, (figures, webhooks))?;
-        let (authorizer, follower) = match chosen {
+        let (authorizer, follower) = match process.authorizer.clone() {
             Some(chosen) => (chosen, None),
             None => configured(&config.authorization, means)?,
         };
