@@ -166,7 +166,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let replicas = replicas(config, (&registry, &storage), &served, (&itself, &process.tasks))?;
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
-    let meanwhile = config.fills_caches_when_asked().then(|| (asked, process.tasks.later()));
+    let meanwhile = config.compiles_when_asked().then(|| (asked, process.tasks.later()));
     let custom = custom_resources(&registry, &served, &counted, (others.webhooks, &process), meanwhile)?;
     let ways = (others.ways, itself, &counted.webhooks);
     let plugins = Plugins::new(config, &registry, &served, &judges.authorizer, ways)?;

@@ -10,16 +10,17 @@ use authorization::{Authorizer, Figures, Means, Mode, Policies, Reloadable};
 use egress::Network;
 use endpoints::served::Served;
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::metrics::Collector;
 
 use crate::api::Process;
-use crate::config::{AuthorizationConfig, Config};
+use crate::config::{AuthorizationConfig, Config, Standing};
 use crate::node_graph::{self, Nodes};
 use crate::roles::StoredRoles;
 use crate::run::RunError;
 use crate::system::SystemClock;
+use crate::tasks::Tasks;
 use reload::Follower;
 
 /// What decides, and what keeps it current.
@@ -38,7 +39,7 @@ pub(crate) struct Authorizers {
 
 impl Authorizers {
     /// Those that the configuration chooses, or the one of the process in place of them. Calls of webhooks are counted in `webhooks`.
-    /// Where caches are filled when somebody asks, so is what they decide by, at the latest some time after the server is ready.
+    /// What they decide by may be compiled when somebody asks.
     ///
     /// # Errors
     /// A file that cannot be read or says nothing sensible.
@@ -48,7 +49,7 @@ impl Authorizers {
         process: &Process,
         webhooks: &Arc<client::webhook::Figures>,
     ) -> Result<Self, RunError> {
-        let later = || config.fills_caches_when_asked().then(|| process.tasks.later().boxed());
+        let later = || config.compiles_when_asked().then(|| later(config, &process.tasks));
         let (roles, roles_followed) = StoredRoles::new(registry, later());
         let nodes = Nodes::new(config, registry, &served.now().catalog, later());
         let figures = Arc::new(Figures::default());
@@ -78,6 +79,15 @@ impl Authorizers {
                 tokio::join!(roles_followed, nodes_followed, file_followed);
             }),
         })
+    }
+}
+
+/// When what nobody has asked for is compiled: soon after the start, but not by forks, which may be many and most of whose
+/// users are administrators.
+fn later(config: &Config, tasks: &Tasks) -> BoxFuture<'static, ()> {
+    match config.standing {
+        Standing::Fork => future::pending().boxed(),
+        _ => tasks.later().boxed(),
     }
 }
 

@@ -581,6 +581,12 @@ impl Config {
         begun && self.standing == Standing::Member
     }
 
+    /// Whether what requests are decided by is compiled from objects when one depends on it, so that a start does not wait
+    /// for it: where all objects are in this process before the server begins, so that this cannot take long.
+    pub(crate) fn compiles_when_asked(&self) -> bool {
+        self.fills_caches_when_asked() || self.standing == Standing::Fork
+    }
+
     /// Where other servers of the cluster reach this one.
     ///
     /// # Errors

@@ -206,26 +206,37 @@ impl CustomResources {
 
     /// Serves single definitions that requests wait for, until all are known.
     async fn serve_asked(&mut self, mut meanwhile: Meanwhile) {
-        let (follower, mut served) = (self.follower.clone(), BTreeMap::new());
+        let (follower, mut asked) = (self.follower.clone(), BTreeMap::new());
         loop {
-            let asked = tokio::select! {
+            let next = tokio::select! {
                 () = follower.ready() => return,
-                Some(asked) = meanwhile.asked.recv() => asked,
+                Some(next) = meanwhile.asked.recv() => next,
             };
-            let Some(GroupResource { group, resource }) = asked else {
+            let is_served = match next {
+                Some(resource) => self.serve_one(&resource, &mut asked).await,
+                None => false,
+            };
+            if !is_served {
                 // Who waits for it may have gone.
                 meanwhile.everything.take().map(|everything| everything.send(()));
-                continue;
-            };
-            let name = format!("{resource}.{group}");
-            if !served.contains_key(&name)
-                && let Some(definition) = self.stored(&name).await
-            {
-                served.insert(name, Arc::new(definition));
-                let all: Vec<_> = served.values().cloned().collect();
-                self.serving.serve(&all);
             }
         }
+    }
+
+    /// Serves what a resource is defined by, beside what has been `asked` for before. Says whether it is served.
+    async fn serve_one(
+        &mut self,
+        resource: &GroupResource,
+        asked: &mut BTreeMap<String, Arc<Definition>>,
+    ) -> bool {
+        let name = format!("{}.{}", resource.resource, resource.group);
+        if !asked.contains_key(&name) {
+            let Some(definition) = self.stored(&name).await else { return false };
+            asked.insert(name.clone(), Arc::new(definition));
+            let all: Vec<_> = asked.values().cloned().collect();
+            self.serving.serve(&all);
+        }
+        asked.get(&name).is_some_and(|definition| self.serving.serves(definition))
     }
 
     /// A definition as it is stored. What cannot be read is told of when all are.

@@ -10,8 +10,8 @@ mod tests;
 mod trees;
 mod version;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 
 use apimachinery::status::Status;
 use bytes::Bytes;
@@ -41,7 +41,8 @@ type Answer = Result<Response<Bytes>, Box<Status>>;
 /// or go, a new one replaces it.
 #[derive(Debug)]
 pub struct Discovery {
-    groups: Vec<Documented>,
+    /// Described when somebody first asks: many a state is replaced before that.
+    groups: LazyLock<Vec<Documented>, Describe>,
     server_address: String,
     version: Bytes,
     api: Document,
@@ -53,6 +54,9 @@ pub struct Discovery {
     aggregations: Arc<AtomicU64>,
 }
 
+/// Describes the groups.
+type Describe = Box<dyn FnOnce() -> Vec<Documented> + Send + Sync>;
+
 /// A group with its documents.
 #[derive(Debug)]
 struct Documented {
@@ -63,16 +67,25 @@ struct Documented {
 }
 
 impl Discovery {
-    /// Sorts the groups; nothing is encoded yet. `server_address` is the advertised `host:port`.
-    pub fn new(mut groups: Vec<Group>, server_address: String, version: &VersionInfo) -> Self {
-        model::sort(&mut groups);
+    /// Of the groups, for which it is asked once, when somebody asks for a document. `server_address` is the advertised
+    /// `host:port`.
+    pub fn new(
+        groups: impl FnOnce() -> Vec<Group> + Send + Sync + 'static,
+        server_address: String,
+        version: &VersionInfo,
+    ) -> Self {
         let documented = |group: Group| Documented {
             versions: group.versions.iter().map(|_| Document::default()).collect(),
             document: Document::default(),
             group,
         };
+        let describe = move || {
+            let mut groups = groups();
+            model::sort(&mut groups);
+            groups.into_iter().map(documented).collect()
+        };
         Discovery {
-            groups: groups.into_iter().map(documented).collect(),
+            groups: LazyLock::new(Box::new(describe)),
             server_address,
             version: serde_json::to_vec_pretty(version).unwrap_or_default().into(),
             api: Document::default(),

@@ -62,7 +62,8 @@ impl Generation {
     }
 
     fn new(catalog: Arc<Catalog>, number: u64, open_api: OpenApi, about: &Description) -> Self {
-        let groups = discovery::groups_of(&catalog);
+        let described = Arc::clone(&catalog);
+        let groups = move || discovery::groups_of(&described);
         let discovery = Discovery::new(groups, about.server_address.clone(), &about.version);
         Generation { discovery: discovery.in_formats(about.formats), open_api, catalog, number }
     }

@@ -10,7 +10,7 @@ const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscove
 
 fn discovery() -> Discovery {
     let groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default));
-    Discovery::new(groups, "192.0.2.10:6443".to_owned(), &VersionInfo::of_this_build())
+    Discovery::new(|| groups, "192.0.2.10:6443".to_owned(), &VersionInfo::of_this_build())
 }
 
 fn ask(
@@ -243,7 +243,7 @@ fn custom_and_proxied_versions_stand_beside_the_built_in_ones() {
         priority: 1000,
         versions: vec![version("v1", Source::Custom), version("v1beta1", Source::Proxied { stale: true })],
     });
-    let discovery = Discovery::new(groups, String::new(), &VersionInfo::of_this_build());
+    let discovery = Discovery::new(|| groups, String::new(), &VersionInfo::of_this_build());
     assert_eq!(discovery.groups().last().unwrap().name, "example.com");
     assert!(ask(&discovery, "GET", "/apis/example.com/v1beta1", &[]).is_none(), "the other server answers");
     assert!(ask(&discovery, "GET", "/apis/example.com/v9", &[]).is_none(), "no router either");
@@ -269,7 +269,7 @@ fn the_status_of_a_custom_resource_comes_in_front_of_its_scale() {
         "versions": [{"name": "v1", "served": true, "storage": true, "subresources": subresources}],
     });
     let catalog = api::catalog::Catalog::default().with(crate::testing::custom_group(&[spec]));
-    let discovery = Discovery::new(groups_of(&catalog), String::new(), &VersionInfo::of_this_build());
+    let discovery = Discovery::new(move || groups_of(&catalog), String::new(), &VersionInfo::of_this_build());
     let list = json_of(&get(&discovery, "/apis/example.com/v1", &[]));
     let names: Vec<_> =
         list["resources"].as_array().unwrap().iter().map(|resource| &resource["name"]).collect();
