@@ -20,13 +20,13 @@ pub(crate) fn awaited(done: impl Future<Output = ()> + Send + 'static) -> Awaite
 pub(crate) struct Awaits {
     /// The watch cache is filled.
     pub(crate) cache: Awaited,
-    /// What decides about users is known: roles, bindings, nodes.
+    /// What decides about users is known, unless decisions wait for it: roles, bindings, nodes.
     pub(crate) authorizers: Awaited,
     /// Webhooks and admission policies are known.
     pub(crate) admission: Awaited,
-    /// Definitions of custom resources are known.
+    /// Definitions of custom resources are known, unless requests wait for them.
     pub(crate) definitions: Awaited,
-    /// All that was defined at start is served.
+    /// All that was defined at start is served, unless requests wait for it.
     pub(crate) defined: Awaited,
     /// The APIServices of what is built in are made.
     pub(crate) registered: Awaited,
@@ -51,7 +51,8 @@ impl Awaits {
     }
 
     /// The hooks. Upstream's begin something, and are done when it has begun; these are done when it is there: a view
-    /// when it is complete, what looks after objects when it has looked after those that there were.
+    /// when it is complete, what looks after objects when it has looked after those that there were. What requests wait for
+    /// that depend on it, is done at once ([`Config::compiles_when_asked`](crate::config::Config)).
     fn hooks(self) -> impl Iterator<Item = PostStartHook> {
         let of_flow = ["priority-and-fairness-config-consumer", "priority-and-fairness-filter"];
         let of_flow = self.flow.into_iter().flat_map(move |flow| of_flow.map(|name| (name, flow.clone())));

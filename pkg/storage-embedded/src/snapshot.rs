@@ -56,7 +56,7 @@ const END: usize = 8 + 8 + 8 + CHECKSUM;
 const RECORD_HEAD: usize = 8 + 4;
 const CHECKSUM: usize = 4;
 /// How long a part is at least, in bytes, unless it is the last one. Reading as much from memory takes some
-/// microseconds, and an index of it all is a thousandth of it.
+/// microseconds, and an index has some hundred bytes for it.
 const PART_BYTES: usize = 64 << 10;
 
 /// The pieces of a snapshot, in order. Values are shared with the store, not copied.

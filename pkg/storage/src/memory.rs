@@ -202,6 +202,8 @@ impl Shared {
             let mut state = self.state();
             if state.unread.remove(*part) {
                 state.mvcc.adopt(kept, 0);
+                // Of a part that could not be read when they were due, keys expire now.
+                self.deadline_set.notify_one();
             }
         }
         Ok(())

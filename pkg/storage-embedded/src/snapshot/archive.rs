@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -15,6 +16,9 @@ use crate::record::{self, Record};
 
 /// How much is read of the end of a file at once: what an index of some tens of megabytes takes.
 const TAIL: usize = 64 << 10;
+
+/// The revisions that a store can have: there is room for more behind them than anybody will ever write.
+const REVISIONS: RangeInclusive<Revision> = REVISION_EMPTY..=Revision::MAX / 2;
 
 /// A snapshot that is open. It holds on to its file, so that somebody may put another one in its place.
 pub struct Snapshot {
@@ -134,7 +138,8 @@ impl Snapshot {
         if checksum_of(index.get(..with_index - CHECKSUM).unwrap_or_default()) != checksum {
             return Err("the snapshot is cut off or damaged: the checksum of its index differs".to_owned());
         }
-        let revision = Revision::try_from(revision).map_err(|error| error.to_string())?;
+        let revision = Revision::try_from(revision).ok().filter(|it| REVISIONS.contains(it));
+        let revision = revision.ok_or_else(|| damaged("no store has its revision"))?;
         let name = name.to_owned();
         let empty = Snapshot { name, bytes, revision, last: None, parts: Vec::new(), places: Vec::new() };
         empty.with_index(&index.slice(..with_index - END), parts, length - with_index as u64)
@@ -178,7 +183,7 @@ impl Snapshot {
             let record = record_of(&mut rest).filter(|(revision, record)| {
                 let follows =
                     kept.last().map_or(*record.key == *part.first, |before| *before.key < *record.key);
-                follows && !record.deletion && *revision <= self.revision
+                follows && !record.deletion && (REVISION_EMPTY + 1..=self.revision).contains(revision)
             });
             let (mod_revision, record) = record.ok_or_else(|| damaged("a record is unreadable"))?;
             let left = (record.expires_at != 0).then_some(record.expires_at);

@@ -152,9 +152,9 @@ async fn what_is_damaged_is_refused() {
     }
 }
 
-/// With checksums that are right, the rest still has to make sense: it does or is an error, and no panic.
+/// With checksums that are right, the rest still has to make sense: it does, or is an error. What is counted is there.
 #[tokio::test]
-async fn what_is_made_up_is_refused() {
+async fn what_is_made_up_is_refused_or_makes_sense() {
     let good = whole(&store().await);
     let end = good.len() - END;
     let length = u64::from_le_bytes(good[end + 16..][..8].try_into().unwrap());
@@ -172,9 +172,30 @@ async fn what_is_made_up_is_refused() {
             let bad = Bytes::from(bad);
             let Ok(snapshot) = Snapshot::decode(&bad) else { continue };
             let store = Memory::over(Arc::new(snapshot));
-            let _ = store.list("/", ListOptions::default()).await;
-            let _ = store.count("/").await;
+            let (counted, listed) = (store.count("/").await, store.list("/", ListOptions::default()).await);
+            let listed = listed.map(|list| (list.kvs.len() as u64, list.count)).ok();
+            assert_eq!(counted.ok().map(|count| (count, count)), listed, "byte {at} + {by}");
+            if let Some((count, _)) = listed {
+                let written = store.put("/new", Bytes::new(), 0, None).await.unwrap();
+                let Written::Done(revision) = written else { panic!("there is no such key") };
+                assert!(revision > 2 && count <= 2);
+            }
         }
+    }
+}
+
+/// No store gets to a revision behind which there is no room.
+#[tokio::test]
+async fn a_revision_that_no_store_has_is_refused() {
+    let good = whole(&Memory::new());
+    for revision in [0, u64::MAX, i64::MAX as u64] {
+        let mut bad = good.to_vec();
+        let (at, end) = (good.len() - END, good.len() - CHECKSUM);
+        bad[at..at + 8].copy_from_slice(&revision.to_le_bytes());
+        let checksum = checksum_of(&bad[HEAD..end]).to_le_bytes();
+        bad[end..].copy_from_slice(&checksum);
+        let refused = Snapshot::decode(&Bytes::from(bad)).unwrap_err();
+        assert_eq!(refused, "the snapshot is damaged: no store has its revision");
     }
 }
 

@@ -62,8 +62,8 @@ impl Unread {
 
     /// The part in which a key would be.
     pub(super) fn with_key(&self, key: &str) -> Vec<usize> {
-        let part = self.before(|first| first <= key).saturating_sub(1);
-        self.parts.get(&part).copied().into_iter().collect()
+        let part = self.before(|first| first <= key).checked_sub(1);
+        part.filter(|part| self.parts.contains(part)).into_iter().collect()
     }
 
     /// The parts that a scan has to look into, as far as can be told before: those with keys that it takes, and those at

@@ -76,9 +76,9 @@ impl Image {
             mvcc.adopt(kept, 0);
         }
         revisions.sort_unstable();
-        match revisions.windows(2).find_map(|pair| (pair.first() == pair.last()).then(|| pair.first())) {
-            Some(twice) => Err(format!("two keys have revision {}", twice.copied().unwrap_or_default())),
-            None => Ok(mvcc.image(0)),
+        match revisions.windows(2).any(|pair| pair.first() == pair.last()) {
+            true => Err("two keys have the same revision".to_owned()),
+            false => Ok(mvcc.image(0)),
         }
     }
 }
