@@ -34,10 +34,7 @@ struct JsonList {
 impl JsonList {
     fn parse(body: &[u8]) -> Result<Self> {
         let list: Self = serde_json::from_slice(body).map_err(|e| Error::Wrong(e.to_string()))?;
-        match list.kind.ends_with("List") {
-            true => Ok(list),
-            false => Err(Error::Wrong(format!("a {}", list.kind))),
-        }
+        if list.kind.ends_with("List") { Ok(list) } else { Err(Error::Wrong(format!("a {}", list.kind))) }
     }
 
     fn len(&self) -> u64 {

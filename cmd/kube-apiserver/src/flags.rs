@@ -110,10 +110,7 @@ impl Flags {
                 arguments.push(word);
             }
         }
-        match arguments.iter().all(String::is_empty) {
-            true => Ok(flags),
-            false => Err(FlagError::Arguments(arguments)),
-        }
+        if arguments.iter().all(String::is_empty) { Ok(flags) } else { Err(FlagError::Arguments(arguments)) }
     }
 
     fn long(

@@ -283,9 +283,10 @@ fn serving(
     let port = u16::try_from(flags.int("secure-port")).ok()?;
     let ip = flags.text("bind-address").trim().parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let embedded = !matches!(storage, StorageConfig::Etcd(_));
-    let cert_dir = match flags.is_given("cert-dir") || !embedded {
-        true => PathBuf::from(flags.text("cert-dir")),
-        false => data_dir.join("pki"),
+    let cert_dir = if flags.is_given("cert-dir") || !embedded {
+        PathBuf::from(flags.text("cert-dir"))
+    } else {
+        data_dir.join("pki")
     };
     let nobody_could_log_in = authentication.client_ca_file.is_none()
         && authentication.token_file.is_none()

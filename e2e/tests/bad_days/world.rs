@@ -252,9 +252,10 @@ fn check(watcher: &Watcher, history: &History, fence: i64) {
         let expected = history.events(scope, segment.start, fence);
         let told: Vec<_> = segment.events.iter().copied().filter(|event| event.revision <= fence).collect();
         // Only a state can make up for what comes after the end of a segment.
-        let expected = match number + 1 < notes.segments.len() {
-            true => &expected[..told.len().min(expected.len())],
-            false => &expected[..],
+        let expected = if number + 1 < notes.segments.len() {
+            &expected[..told.len().min(expected.len())]
+        } else {
+            &expected[..]
         };
         let differs = told.iter().zip(expected).position(|(told, expected)| told != expected);
         let differs = differs.unwrap_or(told.len().min(expected.len()));

@@ -118,10 +118,7 @@ async fn write(
                 Err(error) => record.failures.push(error),
             }
         }
-        progress.send_modify(|progress| match ok {
-            true => progress.acknowledged += 1,
-            false => progress.failed += 1,
-        });
+        progress.send_modify(|progress| if ok { progress.acknowledged += 1 } else { progress.failed += 1 });
         if !ok {
             sleep(REST).await;
         }

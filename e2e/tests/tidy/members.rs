@@ -86,9 +86,8 @@ pub(crate) fn findings(path: &str, text: &str, members: &BTreeSet<&str>) -> Vec<
 }
 
 fn without_comments(code: &str) -> String {
-    let lines = code.lines().map(|line| match line.trim_start().starts_with("//") {
-        true => "",
-        false => line.split(" // ").next().unwrap_or_default(),
+    let lines = code.lines().map(|line| {
+        if line.trim_start().starts_with("//") { "" } else { line.split(" // ").next().unwrap_or_default() }
     });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -41,11 +41,10 @@ impl Plugin for CertificateApproval {
     async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(old) = a.old else { return Ok(()) };
         let name = signer_of(old);
-        match signer::allows(self.authorizer.as_ref(), a.user, "approve", name).await {
-            true => Ok(()),
-            false => {
-                Err(a.forbidden(&format!("user not permitted to approve requests with signerName {name:?}")))
-            }
+        if signer::allows(self.authorizer.as_ref(), a.user, "approve", name).await {
+            Ok(())
+        } else {
+            Err(a.forbidden(&format!("user not permitted to approve requests with signerName {name:?}")))
         }
     }
 }

@@ -26,9 +26,10 @@ impl Plugin for DenyServiceExternalIPs {
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let had = |address: &str| a.old.is_some_and(|old| addresses(old).any(|before| before == address));
-        match object.is_none_or(|service| addresses(service).all(had)) {
-            true => Ok(()),
-            false => Err(a.forbidden("Use of external IPs is denied by admission control")),
+        if object.is_none_or(|service| addresses(service).all(had)) {
+            Ok(())
+        } else {
+            Err(a.forbidden("Use of external IPs is denied by admission control"))
         }
     }
 }

@@ -63,12 +63,13 @@ impl Plugin for NodeDeclaredFeatureValidator {
         let declares =
             |feature: &str| status.is_some_and(|s| texts(s, "declaredFeatures").any(|f| f == feature));
         needed.retain(|feature| !declares(feature));
-        match needed.is_empty() {
-            true => Ok(()),
-            false => Err(a.forbidden(&format!(
+        if needed.is_empty() {
+            Ok(())
+        } else {
+            Err(a.forbidden(&format!(
                 "pod update requires features {} which are not available on node {name:?}",
                 needed.join(", ")
-            ))),
+            )))
         }
     }
 }

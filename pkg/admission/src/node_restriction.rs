@@ -89,13 +89,14 @@ impl NodeRestriction {
         };
         let again = self.gates.enabled(Gate::RecoverVolumeExpansionFailure);
         let own = CLAIM_STATUS.get(..if again { 4 } else { 2 }).unwrap_or_default();
-        match semantic::equal(self.rows.claims.message, &without(own, old), &without(own, new)) {
-            true => Ok(()),
+        if semantic::equal(self.rows.claims.message, &without(own, old), &without(own, new)) {
+            Ok(())
+        } else {
             // Upstream appends the difference, in a form that it calls unstable.
-            false => Err(a.forbidden(&format!(
+            Err(a.forbidden(&format!(
                 "node {} is not allowed to update fields other than status.quantity and status.conditions",
                 quote(node)
-            ))),
+            )))
         }
     }
 
@@ -150,16 +151,18 @@ fn lease(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
         let namespace = quote(LEASE_NAMESPACE);
         return Err(a.forbidden(&format!("can only access leases in the {namespace} system namespace")));
     }
-    match written_name(a, new) == node {
-        true => Ok(()),
-        false => Err(a.forbidden("can only access node lease with the same name as the requesting node")),
+    if written_name(a, new) == node {
+        Ok(())
+    } else {
+        Err(a.forbidden("can only access node lease with the same name as the requesting node"))
     }
 }
 
 fn csi_node(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
-    match written_name(a, new) == node {
-        true => Ok(()),
-        false => Err(a.forbidden("can only access CSINode with the same name as the requesting node")),
+    if written_name(a, new) == node {
+        Ok(())
+    } else {
+        Err(a.forbidden("can only access CSINode with the same name as the requesting node"))
     }
 }
 
@@ -170,11 +173,12 @@ fn resource_slice(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
         Operation::Update | Operation::Connect => return Ok(()),
     };
     let spec = slice.and_then(|slice| child(slice, "spec"));
-    match spec.and_then(|spec| maybe_text(spec, "nodeName")) == Some(node) {
-        true => Ok(()),
-        false => Err(a.forbidden(&format!(
+    if spec.and_then(|spec| maybe_text(spec, "nodeName")) == Some(node) {
+        Ok(())
+    } else {
+        Err(a.forbidden(&format!(
             "can only {does} ResourceSlice with the same NodeName as the requesting node"
-        ))),
+        )))
     }
 }
 

@@ -136,12 +136,13 @@ fn finalizers_of<'a>(
             ..authorization::Attributes::of_user(a.user)
         })
         .collect();
-    match wanted.is_empty() {
-        false => Ok(wanted),
-        true => Err(a.forbidden(&format!(
+    if !wanted.is_empty() {
+        Ok(wanted)
+    } else {
+        Err(a.forbidden(&format!(
             "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion \
-             {group_version} Kind {kind}: no matches for kind {kind:?} in version {group_version:?}"
-        ))),
+         {group_version} Kind {kind}: no matches for kind {kind:?} in version {group_version:?}"
+        )))
     }
 }
 

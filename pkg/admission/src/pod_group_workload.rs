@@ -50,11 +50,10 @@ impl Plugin for PodGroupWorkloadExists {
         let wanted = text(reference, "podGroupTemplateName");
         let spec = get_object(&workload, &["spec"]);
         let mut templates = spec.into_iter().flat_map(|spec| children(spec, "podGroupTemplates"));
-        match templates.any(|template| text(template, "name") == wanted) {
-            true => Ok(()),
-            false => {
-                refused(format!("PodGroupTemplate {} not found in Workload {}", quote(wanted), quote(name)))
-            }
+        if templates.any(|template| text(template, "name") == wanted) {
+            Ok(())
+        } else {
+            refused(format!("PodGroupTemplate {} not found in Workload {}", quote(wanted), quote(name)))
         }
     }
 }

@@ -59,10 +59,7 @@ impl PodNodeSelector {
             return Err(a.forbidden(CONFLICT));
         }
         let allowed = parse(self.configuration.selector(a.namespace)).map_err(Status::unmapped)?;
-        match is_within(spec, &allowed) {
-            true => Ok(()),
-            false => Err(a.forbidden(NOT_ALLOWED)),
-        }
+        if is_within(spec, &allowed) { Ok(()) } else { Err(a.forbidden(NOT_ALLOWED)) }
     }
 }
 

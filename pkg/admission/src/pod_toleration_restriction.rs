@@ -64,13 +64,14 @@ impl PodTolerationRestriction {
             Some(allowed) => (allowed, "namespace"),
             None => (&self.configuration.allowed, "cluster"),
         };
-        match toleration::all_covered(tolerations, allowed) {
-            true => Ok(()),
+        if toleration::all_covered(tolerations, allowed) {
+            Ok(())
+        } else {
             // Upstream makes no Forbidden of this one.
-            false => Err(Status::unmapped(format!(
-                "pod tolerations (possibly merged with namespace default tolerations) conflict with its {of} whitelist"
-            ))
-            .into()),
+            Err(Status::unmapped(format!(
+            "pod tolerations (possibly merged with namespace default tolerations) conflict with its {of} whitelist"
+        ))
+        .into())
         }
     }
 }

@@ -128,11 +128,12 @@ impl Plugin for Priority {
         };
         let Some(default) = self.default_class().await? else { return Ok(()) };
         let name = meta::text(&default, "name");
-        match a.creates() || name != meta::text(class, "name") {
-            true => Err(a.forbidden(&format!(
+        if a.creates() || name != meta::text(class, "name") {
+            Err(a.forbidden(&format!(
                 "PriorityClass {name} is already marked as default. Only one default can exist"
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 }

@@ -80,9 +80,10 @@ impl ServiceAccount {
             return Err(a.forbidden(&no_account(a)));
         }
         let account = self.account(a, name).await?;
-        match limits_secrets(&account) {
-            true => secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause)),
-            false => Ok(()),
+        if limits_secrets(&account) {
+            secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause))
+        } else {
+            Ok(())
         }
     }
 }
@@ -130,9 +131,10 @@ impl Plugin for ServiceAccount {
                 spec.insert("imagePullSecrets", Value::Array(secrets));
             }
         }
-        match limits_secrets(&account) {
-            true => secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause)),
-            false => Ok(()),
+        if limits_secrets(&account) {
+            secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause))
+        } else {
+            Ok(())
         }
     }
 
@@ -147,10 +149,11 @@ impl Plugin for ServiceAccount {
             return Err(a.forbidden(&no_account(a)));
         }
         let account = self.account(a, name).await?;
-        match limits_secrets(&account) {
+        if limits_secrets(&account) {
             // Upstream forgets to make a Forbidden of this one.
-            true => secrets::check_ephemeral(&account, spec).map_err(|cause| Status::unmapped(cause).into()),
-            false => Ok(()),
+            secrets::check_ephemeral(&account, spec).map_err(|cause| Status::unmapped(cause).into())
+        } else {
+            Ok(())
         }
     }
 }
@@ -175,11 +178,10 @@ fn mirror(pod: &Object, spec: &Object) -> Result<(), &'static str> {
         return Err("a mirror pod may not reference secrets");
     }
     let projected = children(spec, "volumes").filter_map(|volume| child(volume, "projected"));
-    match projected
-        .flat_map(|volume| children(volume, "sources"))
-        .any(|s| s.contains_key("serviceAccountToken"))
+    if projected.flat_map(|volume| children(volume, "sources")).any(|s| s.contains_key("serviceAccountToken"))
     {
-        true => Err("a mirror pod may not use ServiceAccountToken volume projections"),
-        false => Ok(()),
+        Err("a mirror pod may not use ServiceAccountToken volume projections")
+    } else {
+        Ok(())
     }
 }

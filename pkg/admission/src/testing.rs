@@ -253,9 +253,10 @@ impl authorization::Authorizer for Permits {
     async fn decide(&self, a: authorization::Attributes<'_>) -> authorization::Decision {
         let slash = if a.subresource.is_empty() { "" } else { "/" };
         let asked = format!("{} {}{slash}{} {}", a.verb, a.resource, a.subresource, a.name);
-        match self.0.contains(&&*asked) {
-            true => authorization::Decision::Allow(std::sync::Arc::default()),
-            false => authorization::Decision::NoOpinion("no".to_owned()),
+        if self.0.contains(&&*asked) {
+            authorization::Decision::Allow(std::sync::Arc::default())
+        } else {
+            authorization::Decision::NoOpinion("no".to_owned())
         }
     }
 }

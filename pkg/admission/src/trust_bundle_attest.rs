@@ -52,11 +52,10 @@ impl Plugin for ClusterTrustBundleAttest {
         if name.is_empty() || a.old.is_some_and(|old| same_meaning(bundle, old)) {
             return Ok(());
         }
-        match signer::allows(self.authorizer.as_ref(), a.user, "attest", name).await {
-            true => Ok(()),
-            false => {
-                Err(a.forbidden(&format!("user not permitted to attest for signerName {}", quote(name))))
-            }
+        if signer::allows(self.authorizer.as_ref(), a.user, "attest", name).await {
+            Ok(())
+        } else {
+            Err(a.forbidden(&format!("user not permitted to attest for signerName {}", quote(name))))
         }
     }
 }

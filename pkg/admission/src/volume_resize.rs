@@ -64,10 +64,7 @@ impl Plugin for PersistentVolumeClaimResize {
         if child(old, "status").map_or("", |status| text(status, "phase")) != "Bound" {
             return Err(a.forbidden(UNBOUND));
         }
-        match self.can_grow(new, old).await? {
-            true => Ok(()),
-            false => Err(a.forbidden(UNSUPPORTED)),
-        }
+        if self.can_grow(new, old).await? { Ok(()) } else { Err(a.forbidden(UNSUPPORTED)) }
     }
 }
 

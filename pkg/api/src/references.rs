@@ -129,9 +129,10 @@ impl<'a> Referrer<'a> {
             vec![(azure.get("secretNamespace").filled_or(bound), azure.get("secretName").text())];
         for (source, reference) in SECRETS_OF_VOLUMES.iter().chain(&SECRETS_OF_PERSISTENT_VOLUMES) {
             let secret = spec.get(source).get(reference);
-            let namespace = match NEVER_IN_THE_CLAIMS_NAMESPACE.contains(source) {
-                true => secret.get("namespace").text(),
-                false => secret.get("namespace").filled_or(bound),
+            let namespace = if NEVER_IN_THE_CLAIMS_NAMESPACE.contains(source) {
+                secret.get("namespace").text()
+            } else {
+                secret.get("namespace").filled_or(bound)
             };
             secrets.push((namespace, secret.get("name").text()));
         }

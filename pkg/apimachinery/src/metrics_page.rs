@@ -81,9 +81,10 @@ impl Samples<'_> {
     pub fn add(&mut self, labels: &Labels<'_>, value: impl Display) {
         self.begin(labels);
         let (name, labels) = (self.family.name, &self.labels);
-        let _ = match labels.is_empty() {
-            true => writeln!(self.out, "{name} {value}"),
-            false => writeln!(self.out, "{name}{{{labels}}} {value}"),
+        let _ = if labels.is_empty() {
+            writeln!(self.out, "{name} {value}")
+        } else {
+            writeln!(self.out, "{name}{{{labels}}} {value}")
         };
     }
 

@@ -67,9 +67,10 @@ pub struct Quantity {
 /// JSON decoder trims it before.
 pub fn canonicalize(text: &str) -> Result<Cow<'_, str>, Error> {
     let parsed = parse::parse(text)?;
-    Ok(match parsed.keep_text {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(parsed.amount.canonical(parsed.format)),
+    Ok(if parsed.keep_text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(parsed.amount.canonical(parsed.format))
     })
 }
 

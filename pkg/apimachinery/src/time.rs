@@ -111,10 +111,7 @@ impl Display for Rfc3339 {
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         write!(f, "{}{:04}", if year < 0 { "-" } else { "" }, year.unsigned_abs())?;
         write!(f, "-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        match self.micros {
-            true => write!(f, ".{:06}Z", nanos / 1000),
-            false => f.write_str("Z"),
-        }
+        if self.micros { write!(f, ".{:06}Z", nanos / 1000) } else { f.write_str("Z") }
     }
 }
 

@@ -72,9 +72,10 @@ impl Policy {
     pub fn parse(text: &[u8]) -> Result<(Self, Option<String>), String> {
         let (file, strict) = decode::file(text)?;
         let policy = validate::policy(file)?;
-        match policy.rules.is_empty() {
-            true => Err("loaded illegal policy with 0 rules".to_owned()),
-            false => Ok((policy, strict)),
+        if policy.rules.is_empty() {
+            Err("loaded illegal policy with 0 rules".to_owned())
+        } else {
+            Ok((policy, strict))
         }
     }
 

@@ -109,9 +109,10 @@ fn unversioned(members: &Object) -> Result<Policy, String> {
 
 /// Everybody is everybody who proved an identity.
 fn authenticated_for_all(policy: Policy) -> Policy {
-    match policy.user == "*" || policy.group == "*" {
-        true => Policy { user: String::new(), group: GROUP_AUTHENTICATED.to_owned(), ..policy },
-        false => policy,
+    if policy.user == "*" || policy.group == "*" {
+        Policy { user: String::new(), group: GROUP_AUTHENTICATED.to_owned(), ..policy }
+    } else {
+        policy
     }
 }
 
@@ -142,16 +143,13 @@ impl Policy {
 
     fn allows(&self, wanted: &Attributes<'_>) -> bool {
         let same = |own: &str, wanted: &str| own == "*" || own == wanted;
-        let about = match wanted.resource_request {
-            true => {
-                same(&self.namespace, wanted.namespace)
-                    && same(&self.resource, wanted.resource)
-                    && same(&self.api_group, wanted.group)
-            }
-            false => {
-                same(&self.path, wanted.path)
-                    || self.path.ends_with('*') && wanted.path.starts_with(self.path.trim_end_matches('*'))
-            }
+        let about = if wanted.resource_request {
+            same(&self.namespace, wanted.namespace)
+                && same(&self.resource, wanted.resource)
+                && same(&self.api_group, wanted.group)
+        } else {
+            same(&self.path, wanted.path)
+                || self.path.ends_with('*') && wanted.path.starts_with(self.path.trim_end_matches('*'))
         };
         about && (!self.read_only || wanted.is_read_only()) && self.is_about(wanted.user)
     }
@@ -165,9 +163,10 @@ impl Policy {
 #[async_trait]
 impl Authorizer for Policies {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
-        match self.0.iter().any(|policy| policy.allows(&attributes)) {
-            true => Decision::Allow(Arc::default()),
-            false => Decision::NoOpinion("No policy matched.".to_owned()),
+        if self.0.iter().any(|policy| policy.allows(&attributes)) {
+            Decision::Allow(Arc::default())
+        } else {
+            Decision::NoOpinion("No policy matched.".to_owned())
         }
     }
 

@@ -235,9 +235,10 @@ pub struct MastersOnly;
 #[async_trait]
 impl Authorizer for MastersOnly {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
-        match attributes.user.in_group(GROUP_MASTERS) {
-            true => Decision::Allow(Arc::default()),
-            false => Decision::NoOpinion(String::new()),
+        if attributes.user.in_group(GROUP_MASTERS) {
+            Decision::Allow(Arc::default())
+        } else {
+            Decision::NoOpinion(String::new())
         }
     }
 

@@ -116,18 +116,16 @@ fn decide_within(index: &Index, attributes: &Attributes<'_>, texts_max: usize) -
             return Some(Decision::Allow(grant.reason.clone()));
         }
     }
-    Some(match any_missing {
-        true => no_opinion(index, attributes),
-        false => Decision::NoOpinion(String::new()),
-    })
+    Some(if any_missing { no_opinion(index, attributes) } else { Decision::NoOpinion(String::new()) })
 }
 
 /// That nothing lets a request pass, and what roles are missing.
 fn no_opinion(index: &Index, attributes: &Attributes<'_>) -> Decision {
     let missing = unresolved(index, attributes.user, attributes.namespace);
-    Decision::NoOpinion(match missing.is_empty() {
-        true => String::new(),
-        false => format!("RBAC: {}", aggregate(&missing)),
+    Decision::NoOpinion(if missing.is_empty() {
+        String::new()
+    } else {
+        format!("RBAC: {}", aggregate(&missing))
     })
 }
 

@@ -132,12 +132,11 @@ impl Change {
         if !selection.scope.contains(self.key()) {
             return Ok(None);
         }
-        let (prev, new) = match selection.lenient {
-            true => (self.prev.as_ref(), self.new.as_ref()),
-            false => {
-                let wanted = |element| wanted(element, &selection.predicate);
-                (wanted(self.prev.as_ref())?, wanted(self.new.as_ref())?)
-            }
+        let (prev, new) = if selection.lenient {
+            (self.prev.as_ref(), self.new.as_ref())
+        } else {
+            let wanted = |element| wanted(element, &selection.predicate);
+            (wanted(self.prev.as_ref())?, wanted(self.new.as_ref())?)
         };
         Ok(match (prev, new) {
             (None, None) => None,

@@ -54,9 +54,10 @@ async fn get_at(
 
 /// Lists a scope, in pages as far as a predicate drops items.
 pub(crate) async fn list(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
-    match query.scope.exact {
-        true => list_one(store, resource, query).await,
-        false => list_range(store, resource, query, false).await,
+    if query.scope.exact {
+        list_one(store, resource, query).await
+    } else {
+        list_range(store, resource, query, false).await
     }
 }
 
@@ -142,9 +143,10 @@ fn selected(
     predicate: &Predicate,
     lenient: bool,
 ) -> Result<Option<Arc<Element>>, Error> {
-    match lenient {
-        true => Ok(Some(Element::new(kv, &*resource.config.ingest))),
-        false => readable(resource, kv).map(|element| Some(element).filter(|it| predicate.matches(it))),
+    if lenient {
+        Ok(Some(Element::new(kv, &*resource.config.ingest)))
+    } else {
+        readable(resource, kv).map(|element| Some(element).filter(|it| predicate.matches(it)))
     }
 }
 

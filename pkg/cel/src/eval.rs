@@ -81,9 +81,10 @@ pub fn evaluate<'a>(
     for (slot, variable) in slots.iter_mut().zip(variables) {
         *slot = *variable;
     }
-    match plan.traced {
-        true => run::<Stack<'_>>(plan, slots, arena, limit, cancel),
-        false => run::<Untraced>(plan, slots, arena, limit, cancel),
+    if plan.traced {
+        run::<Stack<'_>>(plan, slots, arena, limit, cancel)
+    } else {
+        run::<Untraced>(plan, slots, arena, limit, cancel)
     }
 }
 

@@ -236,9 +236,10 @@ impl Client {
     /// # Errors
     /// Anything but [`Error::Timeout`], [`Error::TooLarge`], [`Error::Redirect`].
     pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Error> {
-        match request.body().is_end_stream() {
-            true => self.send_whole(&request.map(|_| Bytes::new())).await,
-            false => self.send_once(request).await,
+        if request.body().is_end_stream() {
+            self.send_whole(&request.map(|_| Bytes::new())).await
+        } else {
+            self.send_once(request).await
         }
     }
 

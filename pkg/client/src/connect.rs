@@ -157,10 +157,7 @@ pub(crate) struct Stream {
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        match self.http2 {
-            true => Connected::new().negotiated_h2(),
-            false => Connected::new(),
-        }
+        if self.http2 { Connected::new().negotiated_h2() } else { Connected::new() }
     }
 }
 

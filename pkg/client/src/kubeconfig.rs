@@ -375,9 +375,10 @@ fn server(host: &str, secure_by_default: bool) -> Result<Uri, String> {
         format!("host must be a URL or a host:port pair: {}: {error}", quote(host))
     };
     let host = host.split(['?', '#']).next().unwrap_or_default();
-    let whole = match host.contains("://") {
-        true => host.to_owned(),
-        false => format!("{}://{host}", if secure_by_default { "https" } else { "http" }),
+    let whole = if host.contains("://") {
+        host.to_owned()
+    } else {
+        format!("{}://{host}", if secure_by_default { "https" } else { "http" })
     };
     let uri: Uri = whole.parse().map_err(|error| bad(&error))?;
     match (uri.scheme_str(), uri.authority(), host.contains("://"), uri.path()) {

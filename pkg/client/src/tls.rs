@@ -123,11 +123,12 @@ pub(crate) fn validity(chain: &[u8]) -> Result<Validity, String> {
 /// The certificates of a bundle.
 fn bundle(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
-    match found.is_empty() {
-        true => Err(Error::Credentials(
+    if found.is_empty() {
+        Err(Error::Credentials(
             "unable to load root certificates: unable to parse bytes as PEM block".to_owned(),
-        )),
-        false => Ok(found),
+        ))
+    } else {
+        Ok(found)
     }
 }
 

@@ -290,9 +290,10 @@ impl CustomResources {
             Some(wanted)
         };
         // Of one that is not established something has to be written; of others perhaps, which the cache can tell.
-        let amended = match definition.is_new() || serves && !definition.is("Established") {
-            true => self.status.amend("", &definition.name, &wanted).await,
-            false => self.status.keep("", &definition.name, &wanted).await.map(Amended::from),
+        let amended = if definition.is_new() || serves && !definition.is("Established") {
+            self.status.amend("", &definition.name, &wanted).await
+        } else {
+            self.status.keep("", &definition.name, &wanted).await.map(Amended::from)
         };
         let written = amended.as_ref().ok().filter(|amended| amended.written);
         lock(&self.accepted).settle(definition, written.map(|amended| amended.revision));

@@ -241,9 +241,12 @@ fn decodable(group: &str, plural: &str, served: &str) -> Vec<String> {
         (name.split_once(' ')? == (named, plural)).then_some(versions)
     });
     let Some(versions) = line else { return vec![served.to_owned()] };
-    let full = |version: &str| match version.contains('/') || group.is_empty() {
-        true => version.to_owned(),
-        false => format!("{group}/{version}"),
+    let full = |version: &str| {
+        if version.contains('/') || group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{group}/{version}")
+        }
     };
     versions.split(' ').map(full).collect()
 }
@@ -288,9 +291,10 @@ fn common(servers: &[Value]) -> Option<&str> {
 /// The conditions with the one that says whether all servers agree. Its time is that of the last change of mind; `moved`
 /// says that there was one though they agree now as they did before.
 fn conditions(before: &[Value], agree: bool, moved: bool, now: UnixTime) -> Vec<Value> {
-    let (status, reason, message) = match agree {
-        true => ("True", "CommonEncodingVersionSet", "Common encoding version set"),
-        false => ("False", "CommonEncodingVersionUnset", "Common encoding version unset"),
+    let (status, reason, message) = if agree {
+        ("True", "CommonEncodingVersionSet", "Common encoding version set")
+    } else {
+        ("False", "CommonEncodingVersionUnset", "Common encoding version unset")
     };
     let mut conditions = before.to_vec();
     let is_it =

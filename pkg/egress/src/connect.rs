@@ -90,9 +90,10 @@ fn status(line: &str) -> Result<(u16, String), String> {
     let number = code.parse().ok().filter(|_| digits);
     let number = number.ok_or_else(|| format!("malformed HTTP status code {}", quote(code)))?;
     let numbered = |rest: &str| matches!(rest.as_bytes(), [b'0'..=b'9', b'.', b'0'..=b'9']);
-    match version.strip_prefix("HTTP/").is_some_and(numbered) {
-        true => Ok((number, status.to_owned())),
-        false => Err(format!("malformed HTTP version {}", quote(version))),
+    if version.strip_prefix("HTTP/").is_some_and(numbered) {
+        Ok((number, status.to_owned()))
+    } else {
+        Err(format!("malformed HTTP version {}", quote(version)))
     }
 }
 

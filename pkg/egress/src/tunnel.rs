@@ -102,9 +102,10 @@ async fn open(
         let packet = inbound.message().await.map_err(|status| grpc::worded(&status))?;
         match packet.map(|packet| packet.payload) {
             Some(Some(Payload::DialResponse(answer))) if answer.random == random => {
-                return match answer.error.is_empty() {
-                    true => Ok((inbound, answer.connect_id)),
-                    false => Err(answer.error),
+                return if answer.error.is_empty() {
+                    Ok((inbound, answer.connect_id))
+                } else {
+                    Err(answer.error)
                 };
             }
             Some(Some(Payload::CloseDial(_))) => return Err("dial closed".to_owned()),

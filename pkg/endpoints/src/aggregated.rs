@@ -122,15 +122,17 @@ impl Aggregation {
     async fn pass_on(&self, way: Way, request: Forwarded<'_>) -> Result<Response, Unanswered> {
         let (info, context) = (&request.context.info, request.context);
         let is_discovery = !info.is_resource && info.path.trim_matches('/').split('/').count() == 3;
-        let user = match self.send_uid {
-            true => request.user.clone(),
-            false => UserInfo { uid: String::new(), ..request.user.clone() },
+        let user = if self.send_uid {
+            request.user.clone()
+        } else {
+            UserInfo { uid: String::new(), ..request.user.clone() }
         };
         let nothing_more = HeaderMap::new();
         let passed = pass_on(way, Forwarded { user: &user, context, ..request }, &nothing_more);
-        match is_discovery {
-            true => timeout(DISCOVERY_MAX, passed).await.map_err(|_| too_slow())?,
-            false => passed.await,
+        if is_discovery {
+            timeout(DISCOVERY_MAX, passed).await.map_err(|_| too_slow())?
+        } else {
+            passed.await
         }
     }
 }

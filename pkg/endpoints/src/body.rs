@@ -462,14 +462,15 @@ pub(crate) fn decode_options(
     message: &'static Message,
 ) -> Result<Object, Box<Status>> {
     let failed = |text: String| Box::new(Status::bad_request(text));
-    let known = |api_version: &str, kind: &str| match kind.is_empty()
-        || builtin::kind(api_version, kind) == Some(message)
-    {
-        true => Ok(()),
-        false => Err(failed(format!(
-            "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
-             \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
-        ))),
+    let known = |api_version: &str, kind: &str| {
+        if kind.is_empty() || builtin::kind(api_version, kind) == Some(message) {
+            Ok(())
+        } else {
+            Err(failed(format!(
+                "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
+         \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+            )))
+        }
     };
     let room = Room::of_body(body.len());
     if format == Format::Protobuf {

@@ -356,10 +356,7 @@ impl Source for Protobuf {
         if !more {
             out.extend_from_slice(&ENVELOPE_END);
         }
-        match more || *due == 0 {
-            true => Ok(more),
-            false => Err(mismeasured()),
-        }
+        if more || *due == 0 { Ok(more) } else { Err(mismeasured()) }
     }
 }
 

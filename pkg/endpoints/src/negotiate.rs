@@ -51,9 +51,10 @@ impl Formats {
 
     /// The formats of objects, in the server's order of preference.
     fn all(self) -> &'static [Format] {
-        match self.cbor {
-            false => &[Format::Json, Format::Yaml, Format::Protobuf],
-            true => &[Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor],
+        if !self.cbor {
+            &[Format::Json, Format::Yaml, Format::Protobuf]
+        } else {
+            &[Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor]
         }
     }
 
@@ -65,17 +66,15 @@ impl Formats {
 
     /// The media types that a 406 or 415 lists.
     pub fn media_types(self) -> &'static [&'static str] {
-        match self.cbor {
-            false => &[JSON, YAML, PROTOBUF],
-            true => &[JSON, YAML, PROTOBUF, CBOR],
-        }
+        if !self.cbor { &[JSON, YAML, PROTOBUF] } else { &[JSON, YAML, PROTOBUF, CBOR] }
     }
 
     /// The media types that a watch can have.
     pub fn stream_media_types(self) -> &'static [&'static str] {
-        match self.cbor {
-            false => &[JSON_STREAM, PROTOBUF_STREAM],
-            true => &[JSON_STREAM, PROTOBUF_STREAM, CBOR_SEQUENCE],
+        if !self.cbor {
+            &[JSON_STREAM, PROTOBUF_STREAM]
+        } else {
+            &[JSON_STREAM, PROTOBUF_STREAM, CBOR_SEQUENCE]
         }
     }
 }

@@ -295,9 +295,12 @@ impl OpenApi {
             Some(subtype) => {
                 let json = subtype == "json";
                 let ((tag, gzip), made) = self.swagger(json);
-                let body = || match takes_gzip(&request.headers) {
-                    true => Body::Gzip(gzip.0.clone()),
-                    false => Body::Plain(made.map_or_else(|| gzip.plain(), Bytes::from)),
+                let body = || {
+                    if takes_gzip(&request.headers) {
+                        Body::Gzip(gzip.0.clone())
+                    } else {
+                        Body::Plain(made.map_or_else(|| gzip.plain(), Bytes::from))
+                    }
                 };
                 let mut response = unless_known(&request.headers, tag, body);
                 let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -319,9 +322,10 @@ impl OpenApi {
         let kept = form.get_or_init(|| {
             let written = v2::document(&Content::of_everything(&self.catalog, self.formats));
             let tag = Tag::of(&written, &*self.clock);
-            let form = match json {
-                true => written,
-                false => gnostic::v2::document(&serde_json::from_slice(&written).unwrap_or_default()),
+            let form = if json {
+                written
+            } else {
+                gnostic::v2::document(&serde_json::from_slice(&written).unwrap_or_default())
             };
             (tag, Gzip::of(made.insert(form)))
         });

@@ -102,10 +102,7 @@ pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo
     let (endpoint, main) = (served.row.row(), main.row.row());
     let depth = info.parts.len();
     let named = depth >= 2;
-    let misplaced = match main.namespaced {
-        true => named && info.namespace.is_empty(),
-        false => info.namespaced_path,
-    };
+    let misplaced = if main.namespaced { named && info.namespace.is_empty() } else { info.namespaced_path };
     let subpath = endpoint.connect.is_some_and(|c| c.subpath);
     if misplaced || (depth > 3 && !subpath) {
         return Err(Status::unknown_path().into());

@@ -80,9 +80,10 @@ impl<E: Events> WatchBody<E> {
             Err(status) => {
                 // The status is on the wire already: the client learns no more than that it is over.
                 let error = &status.message;
-                match status.code >= 500 {
-                    true => tracing::error!(error, "a watch ends because an event cannot be encoded"),
-                    false => tracing::debug!(error, "a watch ends because it asks for what there is not"),
+                if status.code >= 500 {
+                    tracing::error!(error, "a watch ends because an event cannot be encoded")
+                } else {
+                    tracing::debug!(error, "a watch ends because it asks for what there is not")
                 }
                 self.over = true;
                 return;
@@ -177,9 +178,10 @@ impl Piece {
     }
 
     fn finish(self) -> Option<Bytes> {
-        match self.joined.is_empty() {
-            true => (!self.only.is_empty()).then_some(self.only),
-            false => Some(self.joined.into()),
+        if self.joined.is_empty() {
+            (!self.only.is_empty()).then_some(self.only)
+        } else {
+            Some(self.joined.into())
         }
     }
 }

@@ -80,10 +80,7 @@ impl FlowControl {
     pub fn adjust(&self) {
         let mut locked = self.plan();
         let (configuration, plan) = &mut *locked;
-        match plan.has_unused() {
-            true => self.serve(configuration, plan),
-            false => plan.adjust(),
-        }
+        if plan.has_unused() { self.serve(configuration, plan) } else { plan.adjust() }
     }
 
     /// The class of a request, by the first schema in order that matches. Allocates nothing, and looks at the rules

@@ -101,9 +101,10 @@ pub(crate) fn requests(plan: &Plan, details: bool, zero: UnixTime) -> String {
         let rows = planned.level.lock().request_rows();
         for row in rows {
             let cells = request_cells(name, &row, zero);
-            match details {
-                true => table.row(cells.into_iter().chain(detail_cells(&row.request))),
-                false => table.row(cells),
+            if details {
+                table.row(cells.into_iter().chain(detail_cells(&row.request)))
+            } else {
+                table.row(cells)
             }
         }
     }
@@ -181,9 +182,8 @@ impl Table {
 
     /// Appends a row with a cell for each column. Clients have a say in some cells; these stay on their line.
     fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let plain = |cell: String| match cell.contains(char::is_control) {
-            true => cell.replace(char::is_control, "?"),
-            false => cell,
+        let plain = |cell: String| {
+            if cell.contains(char::is_control) { cell.replace(char::is_control, "?") } else { cell }
         };
         self.rows.push(cells.into_iter().map(plain).collect());
     }

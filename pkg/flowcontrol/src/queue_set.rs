@@ -304,10 +304,7 @@ impl QueueSet {
     /// Whether seats could be had by a request as wide as that. One that is wider than there are seats has to be alone.
     fn has_room_for(&self, width: u64) -> bool {
         let limit = u64::from(self.limit);
-        match width > limit {
-            true => self.load.executing == 0,
-            false => self.load.seats_in_use + width <= limit,
-        }
+        if width > limit { self.load.executing == 0 } else { self.load.seats_in_use + width <= limit }
     }
 
     /// Serves who is next, if there is room. If not, everybody else waits for it too: so nobody starves.

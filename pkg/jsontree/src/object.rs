@@ -214,10 +214,7 @@ impl Object {
 /// Puts a member in.
 #[inline(always)]
 fn put_at(few: &mut Vec<(Key, Value)>, at: usize, member: impl FnOnce() -> (Key, Value)) -> &mut Value {
-    let member = match at == few.len() {
-        true => push_with(few, member),
-        false => few.insert_mut(at, member()),
-    };
+    let member = if at == few.len() { push_with(few, member) } else { few.insert_mut(at, member()) };
     &mut member.1
 }
 

@@ -215,11 +215,10 @@ pub(crate) fn as_read(row: &StorageRow, written: Bytes, gates: &Gates) -> Bytes 
         let written = MessageRef::new(row.message, envelope.raw);
         Defaults::of(row.group_version, row.kind).is_some_and(|defaults| defaults.are_missing(written, gates))
     };
-    match Envelope::parse(&written).is_ok_and(differs) {
-        true => {
-            decode_stored(row, &written, gates).and_then(|object| encode(row, &object)).unwrap_or(written)
-        }
-        false => written,
+    if Envelope::parse(&written).is_ok_and(differs) {
+        decode_stored(row, &written, gates).and_then(|object| encode(row, &object)).unwrap_or(written)
+    } else {
+        written
     }
 }
 
@@ -245,9 +244,10 @@ pub(crate) fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Ob
     if row.custom.is_some_and(|kind| kind.converts_by_webhook) {
         return object;
     }
-    let mut object = match from == row.group_version {
-        true => object,
-        false => api::conversion::convert(object, from, row.group_version, row.kind),
+    let mut object = if from == row.group_version {
+        object
+    } else {
+        api::conversion::convert(object, from, row.group_version, row.kind)
     };
     object.insert("kind", row.kind.into());
     object.insert("apiVersion", row.group_version.into());

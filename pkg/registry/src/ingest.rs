@@ -157,9 +157,10 @@ impl StoredForm {
 
     fn protobuf(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
         let storage = self.storage();
-        let value = match self.is_servable(&value) {
-            true => value,
-            false => codec::encode(storage, &codec::decode_stored(storage, &value, &self.gates)?)?,
+        let value = if self.is_servable(&value) {
+            value
+        } else {
+            codec::encode(storage, &codec::decode_stored(storage, &value, &self.gates)?)?
         };
         let raw = Envelope::parse(&value).map_err(|e| e.to_string())?.raw;
         for (key, label) in Header::parse(raw).map_err(|e| e.to_string())?.labels() {

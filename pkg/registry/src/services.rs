@@ -270,9 +270,10 @@ impl Pools {
         let Some(spec) = tree::child(service, "spec") else { return Ok((Vec::new(), Vec::new())) };
         let before = old.and_then(|old| tree::child(old, "spec"));
         let let_go = before.map_or_else(Vec::new, |before| ports::let_go(spec, before));
-        let taken = match ports::takes_any(spec, before) {
-            true => self.ports.take(service, old, dry_run).await?,
-            false => Vec::new(),
+        let taken = if ports::takes_any(spec, before) {
+            self.ports.take(service, old, dry_run).await?
+        } else {
+            Vec::new()
         };
         Ok((taken, let_go))
     }

@@ -164,10 +164,11 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
 /// What is wrong with an object that is about to be created.
 pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> field::ErrorList {
     let errors = kinds::validate(row, object, &context.given());
-    match errors.is_empty() {
+    if errors.is_empty() {
         // What no kind can do without, whatever its own rule says.
-        true => validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata")),
-        false => errors,
+        validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata"))
+    } else {
+        errors
     }
 }
 

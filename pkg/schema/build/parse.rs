@@ -106,9 +106,10 @@ fn field(name: &str, number: &str, ty: &str, attributes: Vec<(String, String)>, 
     };
     let (list, map) = (take("[]"), take("map[string]"));
     let pointer = take("*");
-    let base = match SCALARS.contains(&base) || base.contains('.') {
-        true => base.to_owned(),
-        false => format!("{package}.{base}"),
+    let base = if SCALARS.contains(&base) || base.contains('.') {
+        base.to_owned()
+    } else {
+        format!("{package}.{base}")
     };
     Field { name: name.to_owned(), number, pointer, list, map, base, attributes: Attributes(attributes) }
 }

@@ -9,10 +9,8 @@ use apimachinery::time::UnixTime;
 pub(crate) fn write_time(time: UnixTime, micro: bool, out: &mut Vec<u8>) {
     if !reads_back(time) {
         // A vector takes everything.
-        let _ = match micro {
-            false => write!(out, "{}", time.rfc3339()),
-            true => write!(out, "{}", time.rfc3339_micro()),
-        };
+        let _ =
+            if !micro { write!(out, "{}", time.rfc3339()) } else { write!(out, "{}", time.rfc3339_micro()) };
         return;
     }
     let (days, second) = (time.seconds.div_euclid(86_400), time.seconds.rem_euclid(86_400) as u32);

@@ -144,10 +144,7 @@ impl Peer {
     /// Ready when so many requests have been answered to the end.
     pub(crate) fn poll_answered(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
         self.waiting.register(cx.waker());
-        match self.answered.load(Relaxed) == requests {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
+        if self.answered.load(Relaxed) == requests { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Notes that what came last is no request.

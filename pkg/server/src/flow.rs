@@ -179,10 +179,8 @@ impl Fair {
     ) -> Result<flowcontrol::Seat, u64> {
         let control = &self.fairness.control;
         let class = classified.get_or_init(|| control.classify(&digest(context, user)));
-        let work = match class.is_exempt() {
-            true => Work::ONE,
-            false => estimate::work(context, class, &*self.dispatch),
-        };
+        let work =
+            if class.is_exempt() { Work::ONE } else { estimate::work(context, class, &*self.dispatch) };
         let request = Request {
             work,
             mutating: is_mutating(&context.info),
@@ -216,14 +214,15 @@ impl Fair {
 /// What classification looks at.
 fn digest<'a>(context: &'a RequestContext, user: &'a UserInfo) -> Digest<'a> {
     let info = &context.info;
-    let target = match info.is_resource {
-        true => Target::Resource {
+    let target = if info.is_resource {
+        Target::Resource {
             group: &info.group,
             resource: &info.resource,
             subresource: &info.subresource,
             namespace: &info.namespace,
-        },
-        false => Target::Path(&info.path),
+        }
+    } else {
+        Target::Path(&info.path)
     };
     Digest { user: &user.name, groups: &user.groups, verb: &info.verb, target }
 }

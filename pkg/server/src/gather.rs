@@ -181,10 +181,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
     /// What is gathered [`Gathered::poll_driving`] will send.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut output = self.lock();
-        match output.gathers {
-            true => Poll::Ready(Ok(())),
-            false => output.poll_send(cx),
-        }
+        if output.gathers { Poll::Ready(Ok(())) } else { output.poll_send(cx) }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -105,10 +105,7 @@ impl Check for Shutdown {
     }
 
     async fn check(&self) -> Result<(), String> {
-        match self.0.is_cancelled() {
-            true => Err("process is shutting down".to_owned()),
-            false => Ok(()),
-        }
+        if self.0.is_cancelled() { Err("process is shutting down".to_owned()) } else { Ok(()) }
     }
 }
 

@@ -75,10 +75,8 @@ pub(crate) struct Impersonation {
 impl Impersonation {
     /// With nothing to remember yet. Rights of the newer kinds count while their gate is open.
     pub(crate) fn new(gates: &Gates) -> Self {
-        let modes: &'static [Mode] = match gates.enabled(Gate::ConstrainedImpersonation) {
-            true => &Mode::ALL,
-            false => &[Mode::Legacy],
-        };
+        let modes: &'static [Mode] =
+            if gates.enabled(Gate::ConstrainedImpersonation) { &Mode::ALL } else { &[Mode::Legacy] };
         Impersonation { modes, last: (0..REMEMBERED).map(|_| AtomicU32::new(0)).collect() }
     }
 

@@ -40,9 +40,10 @@ impl Inflight {
 
     /// A seat for a request, at once or not at all. `system:masters` always get one.
     pub(crate) fn seat(&self, info: &RequestInfo, user: &UserInfo) -> Option<Seat> {
-        let (max, seats) = match is_mutating(info) {
-            true => (self.limits.mutating_max, &self.mutating),
-            false => (self.limits.reading_max, &self.reading),
+        let (max, seats) = if is_mutating(info) {
+            (self.limits.mutating_max, &self.mutating)
+        } else {
+            (self.limits.reading_max, &self.reading)
         };
         if max == 0 {
             return Some(Seat::Free);

@@ -178,9 +178,10 @@ fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     let certificates = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| content(error.to_string()))?;
-    match certificates.is_empty() {
-        true => Err(content("data does not contain any valid RSA or ECDSA certificates".to_owned())),
-        false => Ok(certificates),
+    if certificates.is_empty() {
+        Err(content("data does not contain any valid RSA or ECDSA certificates".to_owned()))
+    } else {
+        Ok(certificates)
     }
 }
 

@@ -274,9 +274,10 @@ fn structured<M: Serialize>(
     );
     let warning = (version == DEPRECATED).then_some(warning);
     let indent = is_pretty(headers, context.query.first("pretty"));
-    let mut body = match indent && format == Format::Json {
-        true => serde_json::to_vec_pretty(&object),
-        false => serde_json::to_vec(&object),
+    let mut body = if indent && format == Format::Json {
+        serde_json::to_vec_pretty(&object)
+    } else {
+        serde_json::to_vec(&object)
     }
     .unwrap_or_default();
     body.push(b'\n');

@@ -264,10 +264,8 @@ impl Disk {
             }
             batch.next += 1;
             if cursor.wants(record.key) {
-                let previous = match cursor.wants_previous() {
-                    true => self.value(&log, record.supersedes)?,
-                    false => None,
-                };
+                let previous =
+                    if cursor.wants_previous() { self.value(&log, record.supersedes)? } else { None };
                 let change = record.change(revision, previous);
                 batch.events.push_back(change.event(cursor.wants_previous()));
                 if batch.events.len() == EVENTS_PER_READ_MAX {
@@ -275,10 +273,7 @@ impl Disk {
                 }
             }
         }
-        match batch.next == cursor.next {
-            true => Err(Error::Compacted { oldest: 0 }),
-            false => Ok(batch),
-        }
+        if batch.next == cursor.next { Err(Error::Compacted { oldest: 0 }) } else { Ok(batch) }
     }
 
     fn log(&self) -> Result<(ReadTransaction, ReadOnlyTable<u64, &'static [u8]>), Error> {

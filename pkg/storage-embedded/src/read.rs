@@ -76,9 +76,10 @@ async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<Whole, Error> {
             mvcc.scan(&Scan { start, at, take, ..wanted })
         };
         whole.count += step.count;
-        match whole.found.is_empty() {
-            true => whole.found = step.found,
-            false => whole.found.extend(step.found),
+        if whole.found.is_empty() {
+            whole.found = step.found
+        } else {
+            whole.found.extend(step.found)
         }
         match step.resume_after {
             None => return Ok(whole),

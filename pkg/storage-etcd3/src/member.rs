@@ -46,9 +46,10 @@ impl Member {
             let options = ConnectOptions::new().with_require_leader(require_leader);
             Client::from_channel(channel, Some(options)).await.map_err(|e| Error::Internal(e.to_string()))
         };
-        let calls = match options.traced {
-            true => Channel::Custom(BoxCloneSyncService::new(Traced(channel()?).map_err(Into::into))),
-            false => Channel::Tonic(channel()?),
+        let calls = if options.traced {
+            Channel::Custom(BoxCloneSyncService::new(Traced(channel()?).map_err(Into::into)))
+        } else {
+            Channel::Tonic(channel()?)
         };
         Ok(Self {
             url: url.to_owned(),

@@ -226,9 +226,10 @@ impl Shared {
                 continue;
             }
             let others = unread.counted(&scan);
-            scanned.count = match scan.uncounted {
-                false => scanned.count + others,
-                true => scanned.count.max(scanned.found.len() as u64 + others.min(1)),
+            scanned.count = if !scan.uncounted {
+                scanned.count + others
+            } else {
+                scanned.count.max(scanned.found.len() as u64 + others.min(1))
             };
             return Ok((scanned, mvcc.revision()));
         }

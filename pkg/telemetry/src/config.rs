@@ -70,10 +70,7 @@ impl TracingConfiguration {
 
 /// An address with the scheme that gRPC assumes where there is none.
 fn target(endpoint: &str) -> String {
-    match endpoint.contains("//") {
-        true => endpoint.to_owned(),
-        false => format!("dns://{endpoint}"),
-    }
+    if endpoint.contains("//") { endpoint.to_owned() } else { format!("dns://{endpoint}") }
 }
 
 /// What is wrong with an address.

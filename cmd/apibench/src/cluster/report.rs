@@ -232,9 +232,10 @@ fn short(value: f64) -> String {
     if value.abs() < 99.5 {
         let digits = if value.abs() >= 9.95 { 1 } else { 2 };
         let text = format!("{value:.digits$}");
-        return match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-            false => text,
+        return if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
         };
     }
     let (digits, mut text) = (format!("{:.0}", value.abs()), String::new());

@@ -126,9 +126,10 @@ fn render(rows: &[Row]) -> String {
         let mut line = String::new();
         for (column, (cell, &width)) in row.cells.iter().zip(&widths).enumerate() {
             // Writing to a String cannot fail.
-            let _ = match column < text_columns {
-                true => write!(line, "{cell:<width$}  "),
-                false => write!(line, "{cell:>width$}  "),
+            let _ = if column < text_columns {
+                write!(line, "{cell:<width$}  ")
+            } else {
+                write!(line, "{cell:>width$}  ")
             };
         }
         out.push_str(line.trim_end());

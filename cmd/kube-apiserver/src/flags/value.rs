@@ -50,10 +50,13 @@ impl Kind {
     pub(crate) fn check(self, value: &str) -> Result<(), String> {
         match self {
             Kind::Text | Kind::Array | Kind::Map | Kind::Gates => Ok(()),
-            Kind::Pair => match value.is_empty() || value.contains('=') {
-                true => Ok(()),
-                false => Err("malformed pair, expect string=string".to_owned()),
-            },
+            Kind::Pair => {
+                if value.is_empty() || value.contains('=') {
+                    Ok(())
+                } else {
+                    Err("malformed pair, expect string=string".to_owned())
+                }
+            }
             Kind::Bool => bool(value).map(drop),
             Kind::Int => int(value, 64).map(drop),
             Kind::Level => int(value, 32).map(drop),
@@ -61,9 +64,12 @@ impl Kind {
             Kind::Float => float(value).map(drop),
             Kind::List => list(value).map(drop),
             Kind::Ints => value.split(',').try_for_each(|item| int(item, 32).map(drop)),
-            Kind::Pairs => list(value)?.iter().try_for_each(|pair| match pair.contains('=') {
-                true => Ok(()),
-                false => Err(format!("{pair} must be formatted as key=value")),
+            Kind::Pairs => list(value)?.iter().try_for_each(|pair| {
+                if pair.contains('=') {
+                    Ok(())
+                } else {
+                    Err(format!("{pair} must be formatted as key=value"))
+                }
             }),
             Kind::Duration => {
                 apimachinery::time::parse_duration(value).map(drop).map_err(|error| error.to_string())
@@ -80,9 +86,10 @@ impl Kind {
                 value => bool(value).map(drop),
             },
             Kind::Pattern => {
-                match value.split(',').filter(|part| !part.is_empty()).all(|part| part.contains('=')) {
-                    true => Ok(()),
-                    false => Err("syntax error: expect comma-separated list of filename=N".to_owned()),
+                if value.split(',').filter(|part| !part.is_empty()).all(|part| part.contains('=')) {
+                    Ok(())
+                } else {
+                    Err("syntax error: expect comma-separated list of filename=N".to_owned())
                 }
             }
         }

@@ -100,9 +100,10 @@ impl Criteria {
         if self.has_rules() {
             return self.select(operation, endpoint, name, versions);
         }
-        let others = match self.equivalent && !self.excluded.is_empty() {
-            true => versions.equivalents(endpoint),
-            false => Vec::new(),
+        let others = if self.equivalent && !self.excluded.is_empty() {
+            versions.equivalents(endpoint)
+        } else {
+            Vec::new()
         };
         let rows = std::iter::once(endpoint).chain(others.iter().map(Handle::row));
         let mut places = rows.map(|row| Place::of(operation, row));

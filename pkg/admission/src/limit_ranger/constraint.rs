@@ -102,9 +102,10 @@ impl<'l> Constraints<'l> {
             return Some(format!("{said}, but no limit is specified or limit is 0"));
         }
         let ratio = top as f64 / asked as f64;
-        let exceeded = match most.value() <= MILLI_VALUE_MAX {
-            true => ratio * 1000.0 > most.milli_value() as f64,
-            false => ratio > most.value() as f64,
+        let exceeded = if most.value() <= MILLI_VALUE_MAX {
+            ratio * 1000.0 > most.milli_value() as f64
+        } else {
+            ratio > most.value() as f64
         };
         exceeded.then(|| format!("{said}, but provided ratio is {ratio:.6}"))
     }
@@ -116,8 +117,9 @@ type Pair<'q> = (Option<&'q Quantity>, Option<&'q Quantity>);
 /// Whole numbers to compare quantities by: thousandths if those of all fit. What is absent is 0.
 fn comparable(quantities: [Option<&Quantity>; 3]) -> [i64; 3] {
     let values = quantities.map(|quantity| quantity.map_or(0, Quantity::value));
-    match values.iter().all(|value| *value <= MILLI_VALUE_MAX) {
-        true => quantities.map(|quantity| quantity.map_or(0, Quantity::milli_value)),
-        false => values,
+    if values.iter().all(|value| *value <= MILLI_VALUE_MAX) {
+        quantities.map(|quantity| quantity.map_or(0, Quantity::milli_value))
+    } else {
+        values
     }
 }

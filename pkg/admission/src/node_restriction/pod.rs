@@ -86,12 +86,13 @@ impl NodeRestriction {
                 &stored
             }
         };
-        match node_name(pod) == node {
-            true => Ok(()),
-            false => Err(a.forbidden(&format!(
+        if node_name(pod) == node {
+            Ok(())
+        } else {
+            Err(a.forbidden(&format!(
                 "node {} can only delete pods with spec.nodeName set to itself",
                 quote(node)
-            ))),
+            )))
         }
     }
 
@@ -101,11 +102,10 @@ impl NodeRestriction {
             return Err(a.forbidden("could not determine pod from request data"));
         }
         let pod = self.look_up(self.rows.pods, a.namespace, name).await?;
-        match node_name(&pod) == node {
-            true => Ok(()),
-            false => {
-                Err(a.forbidden(&format!("node {node} can only evict pods with spec.nodeName set to itself")))
-            }
+        if node_name(&pod) == node {
+            Ok(())
+        } else {
+            Err(a.forbidden(&format!("node {node} can only evict pods with spec.nodeName set to itself")))
         }
     }
 
@@ -161,9 +161,10 @@ impl NodeRestriction {
         }
         let stored = self.look_up(self.rows.nodes, "", node).await?;
         let (expected, got) = (text(owner, "uid"), meta::text(&stored, "uid"));
-        match expected == got {
-            true => Ok(()),
-            false => Err(a.forbidden(&format!("node {node} UID mismatch: expected {expected} got {got}"))),
+        if expected == got {
+            Ok(())
+        } else {
+            Err(a.forbidden(&format!("node {node} UID mismatch: expected {expected} got {got}")))
         }
     }
 }

@@ -60,14 +60,15 @@ impl NodeRestriction {
         let looked_up = self.look_up(self.rows.nodes, "", node).await;
         let stored = looked_up.map_err(|status| stale(&format!("retrieving node {named}"), &status))?;
         let (wanted, uid) = (text(spec, "nodeUID"), meta::text(&stored, "uid"));
-        match wanted == uid {
-            true => Ok(()),
-            false => Err(inconsistent(&format!(
+        if wanted == uid {
+            Ok(())
+        } else {
+            Err(inconsistent(&format!(
                 "PodCertificateRequest for pod {} names node UID {}, inconsistent with the running node ({})",
                 quote(&format!("{}/{}", a.namespace, text(spec, "podName"))),
                 quote(wanted),
                 quote(uid)
-            ))),
+            )))
         }
     }
 
@@ -85,13 +86,14 @@ impl NodeRestriction {
         let what = format!("retrieving service account {}", quote(&format!("{}/{account}", a.namespace)));
         let stored = looked_up.map_err(|status| stale(&what, &status))?;
         let (wanted, uid) = (text(spec, "serviceAccountUID"), meta::text(&stored, "uid"));
-        match wanted == uid {
-            true => Ok(()),
-            false => Err(inconsistent(&format!(
+        if wanted == uid {
+            Ok(())
+        } else {
+            Err(inconsistent(&format!(
                 "PodCertificateRequest for pod {named} names service account UID {}, which differs from the running service account ({})",
                 quote(wanted),
                 quote(uid)
-            ))),
+            )))
         }
     }
 }

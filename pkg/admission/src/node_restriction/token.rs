@@ -48,9 +48,10 @@ impl NodeRestriction {
         if node_name(&pod) != node {
             return Err(a.forbidden("node requested token bound to a pod scheduled on a different node"));
         }
-        match self.gates.enabled(Gate::ServiceAccountNodeAudienceRestriction) {
-            true => self.audience(a, spec, &pod).await.map_err(|cause| a.forbidden(&cause)),
-            false => Ok(()),
+        if self.gates.enabled(Gate::ServiceAccountNodeAudienceRestriction) {
+            self.audience(a, spec, &pod).await.map_err(|cause| a.forbidden(&cause))
+        } else {
+            Ok(())
         }
     }
 

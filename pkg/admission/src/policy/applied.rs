@@ -49,9 +49,10 @@ pub(super) fn changed(
 fn patched(patch: &Json, text: &[u8]) -> Result<Vec<u8>, Unchanged> {
     let failed = |error: schema::patch::Error| {
         let why = error.to_string();
-        match why.ends_with(": test failed") {
-            true => Unchanged::TestFailed,
-            false => Unchanged::Wrong(format!("JSON Patch: {why}")),
+        if why.ends_with(": test failed") {
+            Unchanged::TestFailed
+        } else {
+            Unchanged::Wrong(format!("JSON Patch: {why}"))
         }
     };
     let patch = patch.to_string();
@@ -79,12 +80,11 @@ fn check_strictly(text: &[u8], endpoint: &Resource<'_>) -> Result<(), Unchanged>
 
 /// The type by whose rules objects of an endpoint merge.
 fn type_of<'r>(endpoint: &'r Resource<'_>) -> TypeRef<'r> {
-    match endpoint.message.open {
-        false => TypeRef::builtin(endpoint.message),
-        true => {
-            let schema = endpoint.custom.and_then(|custom| custom.version.merge());
-            schema.map_or(TypeRef::DEDUCED, Schema::type_ref)
-        }
+    if !endpoint.message.open {
+        TypeRef::builtin(endpoint.message)
+    } else {
+        let schema = endpoint.custom.and_then(|custom| custom.version.merge());
+        schema.map_or(TypeRef::DEDUCED, Schema::type_ref)
     }
 }
 

@@ -107,9 +107,10 @@ impl<'r> Matching<'r> {
     pub(super) async fn namespace(&self) -> Result<Option<Arc<Object>>, Box<Status>> {
         let endpoint = self.a.endpoint;
         let is_namespace = (endpoint.kind_group_version, endpoint.kind) == ("v1", "Namespace");
-        match self.a.namespace.is_empty() || is_namespace {
-            true => Ok(None),
-            false => self.namespace.stored(self.a).await.map(Some),
+        if self.a.namespace.is_empty() || is_namespace {
+            Ok(None)
+        } else {
+            self.namespace.stored(self.a).await.map(Some)
         }
     }
 }

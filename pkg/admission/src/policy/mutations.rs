@@ -69,9 +69,10 @@ impl Policy<Mutations> {
         let value = value.map_err(|fault| match fault {
             Fault::Expression(why) | Fault::Budget(why) => why,
         })?;
-        match mutation.applies {
-            true => configuration(value).map(Change::Configuration),
-            false => patch(value).map(Change::Patch),
+        if mutation.applies {
+            configuration(value).map(Change::Configuration)
+        } else {
+            patch(value).map(Change::Patch)
         }
     }
 }

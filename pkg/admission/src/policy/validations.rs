@@ -156,10 +156,7 @@ impl Policy<Validations> {
         let passes = outcomes.iter().all(|outcome| outcome.passed == Ok(true));
         let few = self.rules.validations.len() + self.variables.len() <= CHEAP_MAX;
         let has_messages = self.rules.has_message_expressions && !(passes && few);
-        let messages = match has_messages {
-            true => self.messages(inputs, arena, budget),
-            false => Ok(Vec::new()),
-        };
+        let messages = if has_messages { self.messages(inputs, arena, budget) } else { Ok(Vec::new()) };
         let mut decisions = Vec::new();
         for (index, (outcome, validation)) in outcomes.into_iter().zip(&self.rules.validations).enumerate() {
             let took = outcome.took;

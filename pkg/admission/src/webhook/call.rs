@@ -176,9 +176,12 @@ impl Webhooks {
         let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.around.now)()));
         let timeout = left.map_or(hook.timeout, |left| left.min(hook.timeout));
         let called = self.caller.call(&hook.target, question.body(review, uid), timeout).await;
-        let body = called.map_err(|failure| match failure.misconfigured {
-            true => failed(format!("could not get REST client: {}", failure.message), 500),
-            false => failed(format!("failed to call webhook: {}", failure.message), failure.code),
+        let body = called.map_err(|failure| {
+            if failure.misconfigured {
+                failed(format!("could not get REST client: {}", failure.message), 500)
+            } else {
+                failed(format!("failed to call webhook: {}", failure.message), failure.code)
+            }
         })?;
         let answer = review.read(&body, uid, mutating).map_err(|unusable| match unusable {
             Unusable::Unreadable(why) => failed(format!("failed to call webhook: {why}"), 503),
@@ -284,8 +287,9 @@ pub(super) fn note(hook: &Hook, answer: &mut Answer, notes: &mut Notes) {
 
 /// The answer, if it is yes.
 pub(super) fn allowed(hook: &Hook, answer: Answer) -> Result<Answer, Failure> {
-    match answer.allowed {
-        true => Ok(answer),
-        false => Err(Failure::Rejection(response::refusal(&hook.name, answer.result.as_ref()))),
+    if answer.allowed {
+        Ok(answer)
+    } else {
+        Err(Failure::Rejection(response::refusal(&hook.name, answer.result.as_ref())))
     }
 }

@@ -32,9 +32,10 @@ impl MutatingAdmissionWebhook {
     /// The webhooks that may be asked about a request; `None` as long as that is not known.
     fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
         let configured = &self.0.configured;
-        match dynamic::is_exempt(a) {
-            true => Some(configured.mutating_manifests().unwrap_or_default()),
-            false => configured.mutating(),
+        if dynamic::is_exempt(a) {
+            Some(configured.mutating_manifests().unwrap_or_default())
+        } else {
+            configured.mutating()
         }
     }
 }

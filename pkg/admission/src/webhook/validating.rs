@@ -34,9 +34,10 @@ impl ValidatingAdmissionWebhook {
     /// The webhooks that may be asked about a request; `None` as long as that is not known.
     fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
         let configured = &self.0.configured;
-        match dynamic::is_exempt(a) {
-            true => Some(configured.validating_manifests().unwrap_or_default()),
-            false => configured.validating(),
+        if dynamic::is_exempt(a) {
+            Some(configured.validating_manifests().unwrap_or_default())
+        } else {
+            configured.validating()
         }
     }
 

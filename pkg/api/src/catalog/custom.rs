@@ -43,9 +43,10 @@ impl CustomResource {
             let own_shape = row.kind == self.stored.row().kind;
             let by_webhook = row.custom.is_some_and(|custom| custom.kind.converts_by_webhook);
             // The shape of trees: see `codec` of the registry.
-            let stored = match own_shape && !by_webhook {
-                true => self.stored.row().stored_form().group_version,
-                false => row.kind_group_version,
+            let stored = if own_shape && !by_webhook {
+                self.stored.row().stored_form().group_version
+            } else {
+                row.kind_group_version
             };
             let fields = FieldManager::of(handle.clone(), others.cloned(), stored);
             Arc::new(Endpoint { row: handle.clone(), fields })

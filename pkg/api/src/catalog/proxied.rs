@@ -52,9 +52,10 @@ impl Catalog {
     #[must_use]
     pub fn with_proxied(&self, group: &str, versions: Vec<ProxiedVersion>) -> Self {
         let mut changed = self.clone();
-        match versions.is_empty() {
-            true => drop(changed.proxied.remove(group)),
-            false => drop(changed.proxied.insert(group.to_owned(), versions)),
+        if versions.is_empty() {
+            drop(changed.proxied.remove(group))
+        } else {
+            drop(changed.proxied.insert(group.to_owned(), versions))
         }
         changed.layer(group);
         changed

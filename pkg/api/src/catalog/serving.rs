@@ -89,26 +89,28 @@ impl Serving {
         if self.forward_compatible && older_is_served || self.runtime_config_forward_compatible && wanted {
             return Ok(true);
         }
-        match named {
-            true => Err(format!(
+        if named {
+            Err(format!(
                 "cannot enable resource {}/{}, Resource={} in runtime-config because it is introduced at \
-                 {introduced} after the current version {emulated}. Consider setting \
-                 --runtime-config-emulation-forward-compatible=true",
+             {introduced} after the current version {emulated}. Consider setting \
+             --runtime-config-emulation-forward-compatible=true",
                 row.group, row.version, row.plural
-            )),
-            false => Ok(false),
+            ))
+        } else {
+            Ok(false)
         }
     }
 
     fn check_empty(&self, version: &GroupVersion) -> Result<(), String> {
-        match self.runtime_config.names_version(version.group_version) {
-            true => Err(format!(
+        if self.runtime_config.names_version(version.group_version) {
+            Err(format!(
                 "cannot enable version {} in runtime-config because all the resources have been introduced after \
-                 the current version {}. Consider setting --runtime-config-emulation-forward-compatible=true",
+             the current version {}. Consider setting --runtime-config-emulation-forward-compatible=true",
                 version.group_version,
                 self.gates.effective().emulation
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

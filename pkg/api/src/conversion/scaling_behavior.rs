@@ -30,9 +30,10 @@ fn write_rules(rules: &Object, out: &mut String) {
     let _ = write!(out, "{{\"StabilizationWindowSeconds\":{window},\"SelectPolicy\":");
     write_text_or_null(rules.get("selectPolicy"), out);
     out.push_str(",\"Policies\":");
-    match rules.get("policies").is_some_and(Value::is_array) {
-        true => write_policies(rules, out),
-        false => out.push_str("null"),
+    if rules.get("policies").is_some_and(Value::is_array) {
+        write_policies(rules, out)
+    } else {
+        out.push_str("null")
     }
     out.push_str(",\"Tolerance\":");
     write_text_or_null(rules.get("tolerance"), out);

@@ -172,12 +172,11 @@ impl Converter for Through<'_> {
 
     fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {
         let row = self.versions.find(api_version)?.row.row();
-        Some(match row.message.open {
-            false => TypeRef::builtin(row.message),
-            true => {
-                let schema = row.custom.and_then(|custom| custom.version.merge());
-                schema.map_or(TypeRef::DEDUCED, Schema::type_ref)
-            }
+        Some(if !row.message.open {
+            TypeRef::builtin(row.message)
+        } else {
+            let schema = row.custom.and_then(|custom| custom.version.merge());
+            schema.map_or(TypeRef::DEDUCED, Schema::type_ref)
         })
     }
 

@@ -22,9 +22,10 @@ fn webhooks(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
 
 fn policy<'a>(object: View<'a>, steps: &str, now: UnixTime) -> Vec<Cell<'a>> {
     let kind = object.at("spec.paramKind");
-    let kind = match kind.exists() {
-        true => format!("{}/{}", kind.get("apiVersion").text(), kind.get("kind").text()),
-        false => UNSET.to_owned(),
+    let kind = if kind.exists() {
+        format!("{}/{}", kind.get("apiVersion").text(), kind.get("kind").text())
+    } else {
+        UNSET.to_owned()
     };
     vec![object.name(), object.get("spec").get(steps).count(), kind.into(), age(object, now)]
 }

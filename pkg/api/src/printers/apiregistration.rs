@@ -12,9 +12,10 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
 
 fn api_service(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let service = object.at("spec.service");
-    let service = match service.exists() {
-        true => format!("{}/{}", service.get("namespace").text(), service.get("name").text()),
-        false => "Local".to_owned(),
+    let service = if service.exists() {
+        format!("{}/{}", service.get("namespace").text(), service.get("name").text())
+    } else {
+        "Local".to_owned()
     };
     vec![object.name(), service.into(), available(object).into(), age(object, now)]
 }

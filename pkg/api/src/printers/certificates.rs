@@ -19,9 +19,10 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
 fn signing_request(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let expiration = spec.get("expirationSeconds");
-    let duration = match expiration.exists() {
-        true => human_duration(expiration.int().saturating_mul(1_000_000_000)),
-        false => NONE.to_owned(),
+    let duration = if expiration.exists() {
+        human_duration(expiration.int().saturating_mul(1_000_000_000))
+    } else {
+        NONE.to_owned()
     };
     vec![
         object.name(),

@@ -16,10 +16,7 @@ fn storage_version(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
         format!("{}={}", version.get("apiServerID").text(), version.get("encodingVersion").text())
     };
     let versions: Vec<String> = status.get("storageVersions").items().map(version).collect();
-    let versions = match versions.is_empty() {
-        true => UNSET.to_owned(),
-        false => list_with_more(&versions, 3, ","),
-    };
+    let versions = if versions.is_empty() { UNSET.to_owned() } else { list_with_more(&versions, 3, ",") };
     vec![
         object.name(),
         status.get("commonEncodingVersion").text_or(UNSET).into(),

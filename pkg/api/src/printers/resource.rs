@@ -72,9 +72,10 @@ fn pool_status(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let (complete, failed) = (end_type == "Complete", end_type == "Failed");
     let pool_count = status.get("poolCount").int();
     let truncated = complete && pool_count > pools.len() as i64;
-    let state = match truncated {
-        true => format!("Complete ({}/{pool_count} pools)", pools.len()),
-        false => end_type.to_owned(),
+    let state = if truncated {
+        format!("Complete ({}/{pool_count} pools)", pools.len())
+    } else {
+        end_type.to_owned()
     };
     let counted = status.exists() && !failed;
     let sum = |name: &str| -> Cell<'static> {

@@ -11,9 +11,10 @@ const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 pub(super) fn persistent_volume(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let claim = spec.get("claimRef");
-    let claim = match claim.exists() {
-        true => format!("{}/{}", claim.get("namespace").text(), claim.get("name").text()),
-        false => String::new(),
+    let claim = if claim.exists() {
+        format!("{}/{}", claim.get("namespace").text(), claim.get("name").text())
+    } else {
+        String::new()
     };
     vec![
         object.name(),

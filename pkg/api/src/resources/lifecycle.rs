@@ -104,9 +104,10 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
     let known = |row: &&Resource<'_>| {
         row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest)
     };
-    match PINNED.contains(&(group.name, plural)) {
-        true => Some(usual),
-        false => Some(rows().find(known).map_or(usual, |row| row.group_version)),
+    if PINNED.contains(&(group.name, plural)) {
+        Some(usual)
+    } else {
+        Some(rows().find(known).map_or(usual, |row| row.group_version))
     }
 }
 

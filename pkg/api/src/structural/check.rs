@@ -199,9 +199,10 @@ impl Checker<'_> {
         let complaint = |words: String| Error::invalid(self.path, "", format!("{} {words}", quote(name)));
         if !more.any_of.is_empty() {
             let mut failed = Vec::new();
-            let valid = more.any_of.iter().map(check).find_map(|found| match found.is_valid() {
-                true => Some(found),
-                false => {
+            let valid = more.any_of.iter().map(check).find_map(|found| {
+                if found.is_valid() {
+                    Some(found)
+                } else {
                     failed.push(found);
                     None
                 }

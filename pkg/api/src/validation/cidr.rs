@@ -138,9 +138,10 @@ mod tests {
 
     fn check(text: &str, canonical: bool, expected: &[&str]) {
         let mut errors = ErrorList::new();
-        match canonical {
-            true => cidr(&Path::root("c"), text, &mut errors),
-            false => legacy(text, Spelling::Strict, &mut errors),
+        if canonical {
+            cidr(&Path::root("c"), text, &mut errors)
+        } else {
+            legacy(text, Spelling::Strict, &mut errors)
         }
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected, "{text}");
     }

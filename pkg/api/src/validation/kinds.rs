@@ -268,9 +268,10 @@ pub fn validate_manifest(row: &Resource, new: &Object, given: &Given) -> ErrorLi
         return (rules.create)(new);
     }
     let rule = name_rule(row.group, row.plural);
-    match requires_qualified_finalizers(row.group, row.plural) {
-        true => metadata(new, row.namespaced, rule),
-        false => validate_object_meta(new, row.namespaced, rule, &Path::root("metadata")),
+    if requires_qualified_finalizers(row.group, row.plural) {
+        metadata(new, row.namespaced, rule)
+    } else {
+        validate_object_meta(new, row.namespaced, rule, &Path::root("metadata"))
     }
 }
 
@@ -292,9 +293,10 @@ pub fn validate_update(
     if let Some(rules) = rules(row.group, row.plural) {
         return (rules.update)(subresource, new, old);
     }
-    match requires_qualified_finalizers(row.group, row.plural) {
-        true => metadata_update(new, old),
-        false => validate_object_meta_update(new, old, &Path::root("metadata")),
+    if requires_qualified_finalizers(row.group, row.plural) {
+        metadata_update(new, old)
+    } else {
+        validate_object_meta_update(new, old, &Path::root("metadata"))
     }
 }
 

@@ -146,9 +146,10 @@ fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors
 
 /// Quotes all names that there are.
 fn unknown_claim(path: &Path<'_>, name: &str, known: &BTreeSet<&str>) -> Error {
-    let known = match known.is_empty() {
-        true => " which is empty".to_owned(),
-        false => format!(": {}", known.iter().copied().collect::<Vec<_>>().join(", ")),
+    let known = if known.is_empty() {
+        " which is empty".to_owned()
+    } else {
+        format!(": {}", known.iter().copied().collect::<Vec<_>>().join(", "))
     };
     let detail = format!("must be one of the names in pod.spec.resourceClaims{known}");
     Error::not_found(path, name).with_detail_prefix(&detail)

@@ -102,9 +102,10 @@ impl BadValue {
     /// instead of with Go's escapes.
     pub fn json_text(text: &str) -> Self {
         let plain = text.bytes().all(|b| matches!(b, b' '..=b'~') && !br#""\<>&"#.contains(&b));
-        match plain {
-            true => Self::Quoted(text.to_owned()),
-            false => Self::Plain(html_escaped(&Value::from(text).to_string())),
+        if plain {
+            Self::Quoted(text.to_owned())
+        } else {
+            Self::Plain(html_escaped(&Value::from(text).to_string()))
         }
     }
 }
@@ -223,9 +224,10 @@ impl Error {
         supported: &[S],
     ) -> Self {
         let quoted: Vec<String> = supported.iter().map(|s| quote(s.as_ref())).collect();
-        let detail = match quoted.is_empty() {
-            true => String::new(),
-            false => format!("supported values: {}", quoted.join(", ")),
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
         };
         Self::new(ErrorType::NotSupported, path, value, detail)
     }

@@ -44,10 +44,7 @@ impl ErrorList {
 
     /// Adds an error that costs something to word, or counts it without wording it.
     pub fn push_with(&mut self, error: impl FnOnce() -> Error) {
-        match self.is_full() {
-            true => self.omitted += 1,
-            false => self.push(error()),
-        }
+        if self.is_full() { self.omitted += 1 } else { self.push(error()) }
     }
 
     /// Adds an error so many times, as [`push_with`](Self::push_with) does.

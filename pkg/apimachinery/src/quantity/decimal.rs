@@ -196,10 +196,9 @@ fn distance(a: i32, b: i32) -> u32 {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.sign().cmp(&other.sign()).then_with(|| match self.negative {
-            false => self.cmp_magnitude(other),
-            true => other.cmp_magnitude(self),
-        })
+        self.sign()
+            .cmp(&other.sign())
+            .then_with(|| if !self.negative { self.cmp_magnitude(other) } else { other.cmp_magnitude(self) })
     }
 }
 

@@ -46,9 +46,10 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
         total = total.checked_add(nanos).filter(|t| *t <= MAGNITUDE_MAX).ok_or_else(invalid)?;
         rest = after;
     }
-    match negative {
-        true => Ok(total.wrapping_neg().cast_signed()),
-        false => i64::try_from(total).map_err(|_| invalid()),
+    if negative {
+        Ok(total.wrapping_neg().cast_signed())
+    } else {
+        i64::try_from(total).map_err(|_| invalid())
     }
 }
 

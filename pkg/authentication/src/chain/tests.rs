@@ -39,9 +39,10 @@ impl TokenAuthenticator for Aware {
     ) -> Result<Option<TokenUser>, String> {
         let Some(audience) = token.strip_prefix("for-").map(str::to_owned) else { return Ok(None) };
         let user = UserInfo { name: "aware".to_owned(), ..UserInfo::default() };
-        match audiences.is_empty() || audiences.contains(&audience) {
-            true => Ok(Some(TokenUser { user, audiences: vec![audience] })),
-            false => Err(format!("not for {audiences:?}")),
+        if audiences.is_empty() || audiences.contains(&audience) {
+            Ok(Some(TokenUser { user, audiences: vec![audience] }))
+        } else {
+            Err(format!("not for {audiences:?}"))
         }
     }
 }

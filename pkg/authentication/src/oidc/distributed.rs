@@ -101,9 +101,10 @@ impl Distributed {
                 verifier
             }
         };
-        match verifier.is_ready() {
-            true => Ok(verifier),
-            false => Err(format!("verifier not initialized for issuer: {issuer:?}")),
+        if verifier.is_ready() {
+            Ok(verifier)
+        } else {
+            Err(format!("verifier not initialized for issuer: {issuer:?}"))
         }
     }
 }

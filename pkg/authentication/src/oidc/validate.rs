@@ -73,9 +73,10 @@ pub(super) fn authenticator(
 
 fn issuer(issuer: &Issuer, path: &Path<'_>, limits: &Limits, errors: &mut Vec<Error>) {
     let (url_path, discovery_path) = (path.child("url"), path.child("discoveryURL"));
-    match issuer.url.is_empty() {
-        true => errors.push(Error::required(&url_path, "")),
-        false => url(&issuer.url, &limits.disallowed, &url_path, errors),
+    if issuer.url.is_empty() {
+        errors.push(Error::required(&url_path, ""))
+    } else {
+        url(&issuer.url, &limits.disallowed, &url_path, errors)
     }
     let discovery = issuer.discovery_url.as_str();
     if !discovery.is_empty() {

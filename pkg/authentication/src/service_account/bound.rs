@@ -74,14 +74,13 @@ impl BoundTokens {
             }
         }
         if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
-            count(match UnixTime::from_seconds(warn_after) < now {
-                true => {
-                    let (subject, late) = (&claims.subject, now.seconds.saturating_sub(warn_after));
-                    let text = format!("subject: {subject}, seconds after warning threshold: {late}");
-                    notes.annotate("authentication.k8s.io/stale-token", text);
-                    &self.counters.stale
-                }
-                false => &self.counters.valid,
+            count(if UnixTime::from_seconds(warn_after) < now {
+                let (subject, late) = (&claims.subject, now.seconds.saturating_sub(warn_after));
+                let text = format!("subject: {subject}, seconds after warning threshold: {late}");
+                notes.annotate("authentication.k8s.io/stale-token", text);
+                &self.counters.stale
+            } else {
+                &self.counters.valid
             });
         }
         let mut user = user(namespace, account);

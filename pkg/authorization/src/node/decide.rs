@@ -67,9 +67,10 @@ impl Asked<'_> {
             ("", "nodes") if features.selectors => self.node_object(),
             ("", "pods") if features.selectors => self.pod(),
             ("certificates.k8s.io", "podcertificaterequests") => {
-                match features.pod_certificates && features.selectors {
-                    true => self.pod_certificate_request(),
-                    false => no(""),
+                if features.pod_certificates && features.selectors {
+                    self.pod_certificate_request()
+                } else {
+                    no("")
                 }
             }
             _ => return None,
@@ -86,9 +87,10 @@ impl Asked<'_> {
     }
 
     fn reaches(&self, vertex: Vertex, namespace: &str, name: &str) -> Answer {
-        match self.graph.reaches(self.node, vertex, namespace, name) {
-            true => Ok(()),
-            false => Err(format!("no relationship found between node '{}' and this object", self.node)),
+        if self.graph.reaches(self.node, vertex, namespace, name) {
+            Ok(())
+        } else {
+            Err(format!("no relationship found between node '{}' and this object", self.node))
         }
     }
 
@@ -135,9 +137,10 @@ impl Asked<'_> {
     fn service_account(&self) -> Answer {
         let Attributes { verb, subresource, namespace, name, .. } = *self.attributes;
         if verb == "get" && subresource.is_empty() {
-            return match self.policy.features.service_accounts {
-                true => self.read_namespaced(Kind::ServiceAccount),
-                false => no("not allowed to get service accounts"),
+            return if self.policy.features.service_accounts {
+                self.read_namespaced(Kind::ServiceAccount)
+            } else {
+                no("not allowed to get service accounts")
             };
         }
         if verb != "create" || name.is_empty() {
@@ -166,9 +169,10 @@ impl Asked<'_> {
         if self.attributes.namespace != LEASE_NAMESPACE {
             return Err(format!("can only access leases in the {} system namespace", quote(LEASE_NAMESPACE)));
         }
-        match self.is_own() {
-            true => Ok(()),
-            false => no("can only access node lease with the same name as the requesting node"),
+        if self.is_own() {
+            Ok(())
+        } else {
+            no("can only access node lease with the same name as the requesting node")
         }
     }
 
@@ -179,9 +183,10 @@ impl Asked<'_> {
         if !self.attributes.subresource.is_empty() {
             return no("cannot authorize CSINode subresources");
         }
-        match self.is_own() {
-            true => Ok(()),
-            false => no("can only access CSINode with the same name as the requesting node"),
+        if self.is_own() {
+            Ok(())
+        } else {
+            no("can only access CSINode with the same name as the requesting node")
         }
     }
 
@@ -194,11 +199,10 @@ impl Asked<'_> {
             "create" => Ok(()),
             "get" | "update" | "patch" | "delete" => self.related(Vertex::Owned(Owned::ResourceSlice)),
             "watch" | "list" | "deletecollection" => {
-                match !self.policy.features.selectors || self.selects_own() {
-                    true => Ok(()),
-                    false => {
-                        no("can only list/watch/deletecollection resourceslices with nodeName field selector")
-                    }
+                if !self.policy.features.selectors || self.selects_own() {
+                    Ok(())
+                } else {
+                    no("can only list/watch/deletecollection resourceslices with nodeName field selector")
                 }
             }
             _ => no(

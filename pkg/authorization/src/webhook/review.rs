@@ -97,16 +97,13 @@ pub(super) fn is_small(attributes: &Attributes<'_>) -> bool {
 pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
     let mut spec = Object::new();
     let (user, a) = (attributes.user, attributes);
-    match a.resource_request {
-        true => {
-            let mut members = texts(&resource(a), false);
-            members.extend(selectors(a));
-            spec.insert("resourceAttributes", Value::Object(members));
-        }
-        false => {
-            let path = texts(&[("path", a.path), ("verb", a.verb)], false);
-            spec.insert("nonResourceAttributes", Value::Object(path));
-        }
+    if a.resource_request {
+        let mut members = texts(&resource(a), false);
+        members.extend(selectors(a));
+        spec.insert("resourceAttributes", Value::Object(members));
+    } else {
+        let path = texts(&[("path", a.path), ("verb", a.verb)], false);
+        spec.insert("nonResourceAttributes", Value::Object(path));
     }
     spec.extend(texts(&[("user", &user.name), ("uid", &user.uid)], false));
     let groups = match version {
@@ -128,16 +125,13 @@ pub(super) fn for_conditions(attributes: &Attributes<'_>) -> Value {
     let mut request = texts(&[("user", &user.name), ("uid", &user.uid)], true);
     request.insert("groups", json!(user.groups));
     request.insert("extra", json!(user.extra));
-    match a.resource_request {
-        true => {
-            let mut members = texts(&resource(a), true);
-            members.extend(selectors(a));
-            request.insert("resourceAttributes", Value::Object(members));
-        }
-        false => {
-            let path = texts(&[("path", a.path), ("verb", a.verb)], true);
-            request.insert("nonResourceAttributes", Value::Object(path));
-        }
+    if a.resource_request {
+        let mut members = texts(&resource(a), true);
+        members.extend(selectors(a));
+        request.insert("resourceAttributes", Value::Object(members));
+    } else {
+        let path = texts(&[("path", a.path), ("verb", a.verb)], true);
+        request.insert("nonResourceAttributes", Value::Object(path));
     }
     Value::Object(request)
 }

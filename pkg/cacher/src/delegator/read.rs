@@ -278,10 +278,13 @@ impl Delegator {
         };
         let result = match need {
             Need::Nothing => Ok(()),
-            Need::Revision(revision) => match self.inner.frontier.wait_for_named(revision).await {
-                true => Ok(()),
-                false => Err(Stale::Late(revision)),
-            },
+            Need::Revision(revision) => {
+                if self.inner.frontier.wait_for_named(revision).await {
+                    Ok(())
+                } else {
+                    Err(Stale::Late(revision))
+                }
+            }
             Need::Latest => self.wait_for_latest().await,
         };
         resource.metrics.waits.observe(begun.elapsed());
@@ -292,10 +295,7 @@ impl Delegator {
         let asked = timeout(WAIT_MAX, self.inner.read_index.read()).await;
         let silent = || storage::Error::Unavailable("no revision in time".to_owned());
         let revision = asked.map_err(|_| Stale::Unknown(silent()))?.map_err(Stale::Unknown)?;
-        match self.inner.frontier.wait_for_known(revision).await {
-            true => Ok(()),
-            false => Err(Stale::Late(revision)),
-        }
+        if self.inner.frontier.wait_for_known(revision).await { Ok(()) } else { Err(Stale::Late(revision)) }
     }
 
     /// The state of the cache and the revision up to which it is complete; `None` while it is not

@@ -201,9 +201,10 @@ async fn watches_of_the_cache_equal_watches_of_storage() {
             pair.write().await;
         }
         for (query, mut cached, mut stored) in watches {
-            let end = match query.scope.exact {
-                true => query.scope.prefix.clone(),
-                false => format!("{}a/end", query.scope.prefix),
+            let end = if query.scope.exact {
+                query.scope.prefix.clone()
+            } else {
+                format!("{}a/end", query.scope.prefix)
             };
             put(&*pair.store, &end, Some("yes")).await;
             // What the key was before may have been deleted in sight, too; so each its own last word.

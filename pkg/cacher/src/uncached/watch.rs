@@ -52,9 +52,10 @@ async fn state(
         freshness,
         predicate: query.predicate.clone(),
     };
-    let page = match lenient {
-        true => list_range(store, resource, &list_query, true).await?,
-        false => list(store, resource, &list_query).await?,
+    let page = if lenient {
+        list_range(store, resource, &list_query, true).await?
+    } else {
+        list(store, resource, &list_query).await?
     };
     Ok((page.items, page.revision))
 }

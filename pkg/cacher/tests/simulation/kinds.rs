@@ -70,9 +70,10 @@ impl Kind {
     /// One of its keys.
     pub fn random_key(&self, random: &mut Random) -> String {
         let name = random.pick(&NAMES);
-        match self.namespaced {
-            true => format!("{}{}/{name}", self.prefix, random.pick(&NAMESPACES)),
-            false => format!("{}{name}", self.prefix),
+        if self.namespaced {
+            format!("{}{}/{name}", self.prefix, random.pick(&NAMESPACES))
+        } else {
+            format!("{}{name}", self.prefix)
         }
     }
 }

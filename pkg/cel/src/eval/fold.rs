@@ -30,9 +30,8 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
 
     fn fold_list(&mut self, fold: &'a Fold, list: List<'a>) -> Outcome<'a> {
         let numbered = fold.second.is_some();
-        let elements = list.iter().enumerate().map(|(place, value)| match numbered {
-            true => (Value::Int(place as i64), value),
-            false => (value, Value::Null),
+        let elements = list.iter().enumerate().map(|(place, value)| {
+            if numbered { (Value::Int(place as i64), value) } else { (value, Value::Null) }
         });
         self.fold_all(fold, elements)
     }

@@ -259,10 +259,7 @@ async fn a_request_without_a_body_is_sent_again_and_one_that_is_read_once_is_not
         let answer = client(trusting(&keys.authority)).send(request).await;
         assert_eq!(
             answer.map(drop).map_err(|error| matches!(error, Error::NotProcessed(_))),
-            match again {
-                true => Ok(()),
-                false => Err(true),
-            }
+            if again { Ok(()) } else { Err(true) }
         );
     };
     check(full(""), true).await;

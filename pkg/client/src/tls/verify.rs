@@ -30,13 +30,11 @@ impl Trusted {
         certificates: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, String> {
-        let chains = match roots.is_empty() {
-            true => None,
-            false => {
-                let builder =
-                    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-                Some(builder.build().map_err(|error| error.to_string())?)
-            }
+        let chains = if roots.is_empty() {
+            None
+        } else {
+            let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+            Some(builder.build().map_err(|error| error.to_string())?)
         };
         Ok(Trusted { chains, certificates, provider })
     }

@@ -139,10 +139,8 @@ impl<'w> Reader<'w> {
     /// A text as what it says it is.
     fn decode(&self, text: &[u8]) -> Result<Decoded, String> {
         let is_json = text.trim_ascii_start().first() == Some(&b'{') && json::decode_untyped(text).is_ok();
-        let converted = match is_json {
-            true => None,
-            false => Some(yaml::to_json(text).map_err(|error| error.to_string())?),
-        };
+        let converted =
+            if is_json { None } else { Some(yaml::to_json(text).map_err(|error| error.to_string())?) };
         let duplicates = converted.as_ref().and_then(|yaml| Some(yaml.strict_error()?.to_string()));
         let json = converted.as_ref().map_or(text, |yaml| &yaml.json);
         let head = json::type_meta(json).map_err(|error| error.to_string())?;

@@ -82,9 +82,10 @@ impl StoredParams {
         let stored = StoredRef::element(element);
         let length = stored.value.len();
         let object = codec::decode(storage, stored).map_err(Status::internal_error)?;
-        let object = match row.custom.is_some_and(|custom| custom.kind.converts_by_webhook) {
-            true => self.registry.in_version(row, object).await?,
-            false => versions::shown(object, row, row),
+        let object = if row.custom.is_some_and(|custom| custom.kind.converts_by_webhook) {
+            self.registry.in_version(row, object).await?
+        } else {
+            versions::shown(object, row, row)
         };
         let object = Arc::new(object);
         if length <= REMEMBERED_BYTES_MAX {

@@ -63,9 +63,10 @@ impl Versions for ServedVersions {
         object: &Object,
         at: &Resource<'_>,
     ) -> Result<Object, Box<Status>> {
-        match is_converted_outside(a.resource) && at.kind == a.resource.kind {
-            true => self.registry.in_version(at, object.clone()).await,
-            false => Ok(versions::shown(object.clone(), at, a.resource)),
+        if is_converted_outside(a.resource) && at.kind == a.resource.kind {
+            self.registry.in_version(at, object.clone()).await
+        } else {
+            Ok(versions::shown(object.clone(), at, a.resource))
         }
     }
 

@@ -88,9 +88,10 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         let has_names = accepted.status == "True";
         self.set_condition(definition, accepted);
         if !is_established {
-            let (reason, message) = match has_names {
-                true => ("Installing", "the initial names have been accepted"),
-                false => ("NotAccepted", "not all names are accepted"),
+            let (reason, message) = if has_names {
+                ("Installing", "the initial names have been accepted")
+            } else {
+                ("NotAccepted", "not all names are accepted")
             };
             self.set_condition(definition, Condition::new("Established", "False", reason, message));
         }
@@ -101,9 +102,10 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         if !self.serves || is_true(definition, "Established") || !is_true(definition, "NamesAccepted") {
             return;
         }
-        let (status, reason, message) = match converter_is_believable(definition) {
-            true => ("True", "InitialNamesAccepted", "the initial names have been accepted"),
-            false => ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid"),
+        let (status, reason, message) = if converter_is_believable(definition) {
+            ("True", "InitialNamesAccepted", "the initial names have been accepted")
+        } else {
+            ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
         };
         self.set_condition(definition, Condition::new("Established", status, reason, message));
     }
@@ -139,11 +141,9 @@ fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'
     let mut conflict = None;
     let mut accepted = Names { categories: wanted.categories, ..before.clone() };
     let in_use = |name: &str| format!("{name:?} is already in use");
-    let mut take =
-        |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
-            true => conflict = Some((reason, in_use(&name))),
-            false => *slot = name,
-        };
+    let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| {
+        if used && *slot != name { conflict = Some((reason, in_use(&name))) } else { *slot = name }
+    };
     let used = |name: &str| taken.resources.contains(name);
     take(&mut accepted.plural, wanted.plural.clone(), used(&wanted.plural), "PluralConflict");
     take(&mut accepted.singular, wanted.singular.clone(), used(&wanted.singular), "SingularConflict");
@@ -157,11 +157,9 @@ fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'
     if of_short.is_some() {
         conflict = of_short;
     }
-    let mut take =
-        |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
-            true => conflict = Some((reason, in_use(&name))),
-            false => *slot = name,
-        };
+    let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| {
+        if used && *slot != name { conflict = Some((reason, in_use(&name))) } else { *slot = name }
+    };
     take(&mut accepted.kind, wanted.kind.clone(), used(&wanted.kind), "KindConflict");
     take(&mut accepted.list_kind, wanted.list_kind.clone(), used(&wanted.list_kind), "ListKindConflict");
     (accepted, conflict)

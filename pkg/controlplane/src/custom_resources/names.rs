@@ -93,9 +93,12 @@ impl Accepted {
             }
             are_free
         };
-        let foreseen = |definition: &Arc<Definition>| match definition.is_new() && has_its_names(definition) {
-            true => Arc::new(definition.named()),
-            false => Arc::clone(definition),
+        let foreseen = |definition: &Arc<Definition>| {
+            if definition.is_new() && has_its_names(definition) {
+                Arc::new(definition.named())
+            } else {
+                Arc::clone(definition)
+            }
         };
         definitions.iter().map(foreseen).collect()
     }

@@ -251,9 +251,10 @@ fn rows(
     let stays = definition.is("Established");
     let text = |number: usize| {
         let at = outline.left.get(number)?.clone();
-        Some(match stays {
-            true => SchemaText::shared(definition.bytes.slice(at)),
-            false => SchemaText::packed(definition.bytes.get(at)?),
+        Some(if stays {
+            SchemaText::shared(definition.bytes.slice(at))
+        } else {
+            SchemaText::packed(definition.bytes.get(at)?)
         })
     };
     let outside = WebhookConversion::read(&definition.name, spec, webhooks);

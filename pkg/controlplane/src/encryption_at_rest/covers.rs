@@ -100,10 +100,7 @@ impl Covers {
             return Cover::Same(protection.clone());
         }
         // The group of a custom resource has a dot in it, and nothing else has.
-        match first.contains('.') {
-            true => Cover::Same(self.custom(both, first, second)),
-            false => Cover::Same(None),
-        }
+        if first.contains('.') { Cover::Same(self.custom(both, first, second)) } else { Cover::Same(None) }
     }
 
     fn custom(&self, both: &str, group: &str, plural: &str) -> Option<Protection> {

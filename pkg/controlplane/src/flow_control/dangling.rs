@@ -75,9 +75,10 @@ pub(super) fn said(schema: &Object) -> Option<bool> {
 
 /// The configuration to apply to a schema's status; `None` when the schema says so already.
 fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Option<Value> {
-    let (status, reason, fate) = match exists {
-        true => ("False", "Found", "and it exists"),
-        false => ("True", "NotFound", "but there is no such object"),
+    let (status, reason, fate) = if exists {
+        ("False", "Found", "and it exists")
+    } else {
+        ("True", "NotFound", "but there is no such object")
     };
     let message = format!(
         "This FlowSchema references the PriorityLevelConfiguration object named {} {fate}",

@@ -77,22 +77,21 @@ pub(super) fn level(object: &Object) -> PriorityLevel {
     let spec = child(object, "spec");
     let limited = spec.and_then(|spec| child(spec, "limited"));
     let is_exempt = spec.is_some_and(|spec| text(spec, "type") == "Exempt");
-    let (settings, shares) = match is_exempt {
-        true => (spec.and_then(|spec| child(spec, "exempt")), 0),
-        false => (limited, SHARES),
-    };
+    let (settings, shares) =
+        if is_exempt { (spec.and_then(|spec| child(spec, "exempt")), 0) } else { (limited, SHARES) };
     let borrowing = limited.and_then(|limited| limited.get("borrowingLimitPercent")?.as_i64());
     PriorityLevel {
         name: meta::text(object, "name").to_owned(),
         uid: meta::text(object, "uid").to_owned(),
         shares: unsigned(number(settings, "nominalConcurrencyShares", shares)),
         lendable_percent: unsigned(number(settings, "lendablePercent", 0)),
-        kind: match is_exempt {
-            true => LevelKind::Exempt,
-            false => LevelKind::Limited {
+        kind: if is_exempt {
+            LevelKind::Exempt
+        } else {
+            LevelKind::Limited {
                 borrowing_limit_percent: borrowing.map(unsigned),
                 response: response(limited.and_then(|limited| child(limited, "limitResponse"))),
-            },
+            }
         },
     }
 }

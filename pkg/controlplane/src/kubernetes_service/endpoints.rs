@@ -129,9 +129,10 @@ fn set_subset(endpoints: &mut Object, subset: Object) {
     let nobody = ["addresses", "notReadyAddresses"].iter().all(|list| tree::list(&subset, list).is_empty());
     let rest = tree::list(endpoints, "subsets").iter().skip(1).cloned();
     let subsets: Vec<Value> = (!nobody).then_some(Value::Object(subset)).into_iter().chain(rest).collect();
-    match subsets.is_empty() {
-        true => drop(endpoints.remove("subsets")),
-        false => object::set(endpoints, &["subsets"], subsets),
+    if subsets.is_empty() {
+        drop(endpoints.remove("subsets"))
+    } else {
+        object::set(endpoints, &["subsets"], subsets)
     }
 }
 

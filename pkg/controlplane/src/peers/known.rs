@@ -41,9 +41,10 @@ impl View for Known {
         let is_definition = change.row().plural == "customresourcedefinitions";
         let read = if is_definition { of_definition } else { of_api_service };
         let versions = change.object().map(read).unwrap_or_default();
-        let before = match versions.is_empty() {
-            true => self.defined.remove(&(is_definition, name)),
-            false => self.defined.insert((is_definition, name), versions.clone()),
+        let before = if versions.is_empty() {
+            self.defined.remove(&(is_definition, name))
+        } else {
+            self.defined.insert((is_definition, name), versions.clone())
         };
         self.changes += u64::from(before.unwrap_or_default() != versions);
     }

@@ -50,9 +50,10 @@ pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<
     let own_make = is_issued(&made.certificate, &dir.join(AUTHORITY.0));
     let given = serving.certificate.clone().or_else(|| (found && !own_make).then(|| made.clone()));
     let own = given.is_none() || serving.admin_kubeconfig.is_some();
-    let authority = match own {
-        true => Some(pair(dir, AUTHORITY, (now, keeping), || authority(&format!("mainstay-ca@{now}"), now))?),
-        false => None,
+    let authority = if own {
+        Some(pair(dir, AUTHORITY, (now, keeping), || authority(&format!("mainstay-ca@{now}"), now))?)
+    } else {
+        None
     };
     let default = match (&given, &authority) {
         (Some(files), _) => files.clone(),

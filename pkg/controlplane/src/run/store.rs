@@ -211,10 +211,7 @@ impl Store {
                 elsewhere.push((format!("{}/{directory}/", config.prefix), store));
             }
         }
-        let storage = match elsewhere.is_empty() {
-            true => main,
-            false => Arc::new(Routed::new(main, elsewhere)),
-        };
+        let storage = if elsewhere.is_empty() { main } else { Arc::new(Routed::new(main, elsewhere)) };
         let times = Arc::<StoreTimes>::default();
         let storage = Arc::new(Timed::new(storage, &config.prefix, Arc::clone(&times)));
         let size = Arc::new(Size::of(known.len()));

@@ -42,9 +42,10 @@ fn request(row: &Resource<'_>, verb: &str, name: &str) -> (&'static str, String)
 /// Upstream's refusal of a request for an object with a name, or for none.
 fn refusal(row: &Resource<'_>, verb: &str, name: &str) -> String {
     let dot = if row.group.is_empty() { "" } else { "." };
-    let named = match !row.subresource.is_empty() || matches!(verb, "get" | "update" | "patch" | "delete") {
-        true => format!(" {name:?}"),
-        false => String::new(),
+    let named = if !row.subresource.is_empty() || matches!(verb, "get" | "update" | "patch" | "delete") {
+        format!(" {name:?}")
+    } else {
+        String::new()
     };
     let slash = if row.subresource.is_empty() { "" } else { "/" };
     let resource = format!("{}{slash}{}", row.plural, row.subresource);

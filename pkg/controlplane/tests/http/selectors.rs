@@ -20,9 +20,10 @@ impl Authorizer for OneName {
             "deletecollection" => attributes.selectors.fields.exact_match("metadata.name") == Some("allowed"),
             _ => false,
         };
-        match named || attributes.user.in_group(GROUP_MASTERS) {
-            true => Decision::Allow(std::sync::Arc::default()),
-            false => Decision::NoOpinion("no".to_owned()),
+        if named || attributes.user.in_group(GROUP_MASTERS) {
+            Decision::Allow(std::sync::Arc::default())
+        } else {
+            Decision::NoOpinion("no".to_owned())
         }
     }
 }

@@ -31,9 +31,10 @@ pub(super) fn prepare(
     user: &UserInfo,
 ) -> Result<(), String> {
     // What the client wants to be left out on the way must not be what is said of it here.
-    match is_upgrade(&parts.headers) {
-        true => drop(parts.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"))),
-        false => parts.headers = end_to_end(&parts.headers),
+    if is_upgrade(&parts.headers) {
+        drop(parts.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade")))
+    } else {
+        parts.headers = end_to_end(&parts.headers)
     }
     let headers = &mut parts.headers;
     headers.remove(AUTHORIZATION);
@@ -97,9 +98,10 @@ fn escape_key(key: &str) -> String {
     const LEGAL: &[u8] = b"!#$&'*+-.^_`|~";
     let mut out = String::with_capacity(key.len());
     for byte in key.bytes() {
-        match byte.is_ascii_alphanumeric() || LEGAL.contains(&byte) {
-            true => out.push(char::from(byte)),
-            false => out.push_str(&format!("%{byte:02X}")),
+        if byte.is_ascii_alphanumeric() || LEGAL.contains(&byte) {
+            out.push(char::from(byte))
+        } else {
+            out.push_str(&format!("%{byte:02X}"))
         }
     }
     out

@@ -131,9 +131,10 @@ impl<'a> Admission<'a> {
 /// Gives a write up whose client has gone. It is asked on either side of plugins, which are the last to look at
 /// an object before it is written, and what takes the longest.
 fn still_wanted(call: &Call<'_>) -> Result<(), Box<Status>> {
-    match call.context.client.is_gone() {
-        true => Err(Status::timeout("the client has gone before anything was written", 0).into()),
-        false => Ok(()),
+    if call.context.client.is_gone() {
+        Err(Status::timeout("the client has gone before anything was written", 0).into())
+    } else {
+        Ok(())
     }
 }
 

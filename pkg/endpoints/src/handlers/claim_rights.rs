@@ -140,9 +140,10 @@ async fn reports(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
     let asked = Attributes::of_request(call.user, call.info);
     let everywhere = format!("arbitrary-node:{}", asked.verb);
     let own_node = format!("associated-node:{}", asked.verb);
-    let verbs = match is_on_node(call.user, allocated_node(new)) {
-        true => vec![own_node, everywhere],
-        false => vec![everywhere],
+    let verbs = if is_on_node(call.user, allocated_node(new)) {
+        vec![own_node, everywhere]
+    } else {
+        vec![everywhere]
     };
     let mut errors = ErrorList::new();
     for (number, driver) in drivers.into_iter().enumerate() {

@@ -84,19 +84,18 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
 /// Options come from the body where there is one, and only else from the query.
 async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
     let bytes = call.read(&mut body).await?;
-    let mut options = match bytes.is_empty() {
-        true => DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?,
-        false => {
-            let format = negotiate::input(call.headers, call.formats)?;
-            let object = body::decode_options(
-                &bytes,
-                format,
-                &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
-            )?;
-            call.trace.span.event("Decoded delete options");
-            recorded::options(call, &object);
-            DeleteOptions::from_object(&object)
-        }
+    let mut options = if bytes.is_empty() {
+        DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?
+    } else {
+        let format = negotiate::input(call.headers, call.formats)?;
+        let object = body::decode_options(
+            &bytes,
+            format,
+            &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
+        )?;
+        call.trace.span.event("Decoded delete options");
+        recorded::options(call, &object);
+        DeleteOptions::from_object(&object)
     };
     options.ignore_store_read_error &=
         call.api.registry.gates().enabled(Gate::AllowUnsafeMalformedObjectDeletion);

@@ -120,10 +120,11 @@ fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
     taken.extend((!custom).then_some(STRATEGIC_MERGE_PATCH));
     taken.push(APPLY);
     taken.extend(cbor.then_some(APPLY_CBOR));
-    match custom || header.split(',').any(|one| taken.contains(&media_type(one))) {
-        true => Status::unsupported_media_type(&taken),
-        false => Status::failure(415, "UnsupportedMediaType", "415: Unsupported Media Type")
-            .with_details(Details::default()),
+    if custom || header.split(',').any(|one| taken.contains(&media_type(one))) {
+        Status::unsupported_media_type(&taken)
+    } else {
+        Status::failure(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with_details(Details::default())
     }
 }
 

@@ -52,9 +52,10 @@ pub(super) fn patch(call: &Call<'_>, bytes: &Bytes) {
 
 fn json(call: &Call<'_>, object: &Object, version: &str) -> Option<Bytes> {
     let endpoint = call.endpoint();
-    let message = match endpoint.kind_group_version == version {
-        true => endpoint.message,
-        false => builtin::kind(version, endpoint.kind)?,
+    let message = if endpoint.kind_group_version == version {
+        endpoint.message
+    } else {
+        builtin::kind(version, endpoint.kind)?
     };
     let mut out = Vec::new();
     json_write::encode(message, &shown(call, object, version), &mut out).ok()?;

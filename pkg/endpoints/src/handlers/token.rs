@@ -134,12 +134,11 @@ impl TokenRequests {
     fn lifetime(&self, asked: i64, of_pod: bool, audiences: &[String]) -> Lifetime {
         let said = if self.lifetime_max > 0 { asked.min(self.lifetime_max) } else { asked };
         let for_us = audiences.iter().all(|audience| self.api_audiences.contains(audience));
-        match self.extend && of_pod && said == WARN_AFTER_SECONDS && for_us {
-            true => {
-                let actual = EXTENDED_LIFETIME.min(self.extended_max);
-                Lifetime { said, actual, warn_after: Some(said) }
-            }
-            false => Lifetime { said, actual: said, warn_after: None },
+        if self.extend && of_pod && said == WARN_AFTER_SECONDS && for_us {
+            let actual = EXTENDED_LIFETIME.min(self.extended_max);
+            Lifetime { said, actual, warn_after: Some(said) }
+        } else {
+            Lifetime { said, actual: said, warn_after: None }
         }
     }
 }

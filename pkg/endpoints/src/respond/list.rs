@@ -125,9 +125,10 @@ impl Reply<'_> {
         source: S,
         wanted: Option<Wanted>,
     ) -> Result<Response, Box<Status>> {
-        match self.representation.pretty {
-            true => self.send_as_is(Indented::new(source), None).await,
-            false => self.send_as_is(source, wanted).await,
+        if self.representation.pretty {
+            self.send_as_is(Indented::new(source), None).await
+        } else {
+            self.send_as_is(source, wanted).await
         }
     }
 

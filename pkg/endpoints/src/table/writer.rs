@@ -78,9 +78,10 @@ impl Writer {
         out.extend_from_slice(b"\",\"metadata\":");
         json_write::encode(&LIST_META, metadata, out).map_err(failed)?;
         out.extend_from_slice(b",\"columnDefinitions\":");
-        match columns {
-            true => self.columns(out)?,
-            false => out.extend_from_slice(b"null"),
+        if columns {
+            self.columns(out)?
+        } else {
+            out.extend_from_slice(b"null")
         }
         out.extend_from_slice(b",\"rows\":");
         Ok(())

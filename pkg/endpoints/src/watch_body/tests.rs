@@ -147,9 +147,10 @@ fn frames_keep_their_order_in_a_piece() {
     let check = |steps: &str, expected: &str| {
         let mut piece = Piece::default();
         for step in steps.chars() {
-            match step.is_uppercase() {
-                true => piece.push(step.to_string().into()),
-                false => piece.buffer().push(step as u8),
+            if step.is_uppercase() {
+                piece.push(step.to_string().into())
+            } else {
+                piece.buffer().push(step as u8)
             }
         }
         let got = piece.finish().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());

@@ -156,9 +156,10 @@ fn plainly(schemas: &[FlowSchema], digest: &Digest<'_>) -> Option<usize> {
 
 /// One to three of `from`, or a wildcard.
 fn some(rng: &mut Rng, from: &[&str]) -> Vec<String> {
-    match rng.one_in(3) {
-        true => texts(&["*"]),
-        false => (0..=rng.below(3)).map(|_| one(rng, from).to_owned()).collect(),
+    if rng.one_in(3) {
+        texts(&["*"])
+    } else {
+        (0..=rng.below(3)).map(|_| one(rng, from).to_owned()).collect()
     }
 }
 
@@ -212,14 +213,15 @@ fn what_is_compiled_matches_what_is_written() {
             let groups: Vec<String> = (0..rng.below(3)).map(|_| one(&mut rng, &GROUPS).to_owned()).collect();
             let (resource, subresource) =
                 one(&mut rng, &["pods ", "pods status", "nodes ", "new "]).split_once(' ').unwrap();
-            let target = match rng.one_in(4) {
-                true => Target::Path(one(&mut rng, &["/healthz", "/healthz/etcd", "/apis/apps/v1", "/"])),
-                false => Target::Resource {
+            let target = if rng.one_in(4) {
+                Target::Path(one(&mut rng, &["/healthz", "/healthz/etcd", "/apis/apps/v1", "/"]))
+            } else {
+                Target::Resource {
                     group: one(&mut rng, &["", "apps", "new"]),
                     resource,
                     subresource,
                     namespace: one(&mut rng, &["", "a", "c", "new"]),
-                },
+                }
             };
             let digest =
                 Digest { user: one(&mut rng, &USERS), groups: &groups, verb: one(&mut rng, &VERBS), target };

@@ -48,9 +48,10 @@ impl Client {
         if wanted(current.as_ref()).is_none() {
             return Ok(Kept { object: current, written: false });
         }
-        let kept = match current.is_some() {
-            true => self.keep_old(namespace, name, wanted).await,
-            false => self.keep_new(namespace, name, wanted).await,
+        let kept = if current.is_some() {
+            self.keep_old(namespace, name, wanted).await
+        } else {
+            self.keep_new(namespace, name, wanted).await
         };
         // Another server was faster, or the cache lags behind a creation or a deletion, also one of this server.
         match kept {

@@ -197,9 +197,10 @@ impl Registry {
                 storage.group_version != target.row.group_version
                     || kind.fills_in_status(storage.group_version)
             };
-            return match storage.custom.is_some_and(is_completed) {
-                true => codec::as_read_again(storage, &value, self.gates()),
-                false => Ok(codec::as_read(storage, value, self.gates())),
+            return if storage.custom.is_some_and(is_completed) {
+                codec::as_read_again(storage, &value, self.gates())
+            } else {
+                Ok(codec::as_read(storage, value, self.gates()))
             };
         };
         if conversion.is_of(written) {
@@ -291,9 +292,10 @@ impl Conversion {
         selected: bool,
     ) -> Result<Vec<Arc<Element>>> {
         // Who waits for a webhook that does not answer goes on alone.
-        let turn = match elements.iter().any(|element| self.asks(element)) {
-            true => timeout(TURN_MAX, self.watches.lock()).await.ok(),
-            false => None,
+        let turn = if elements.iter().any(|element| self.asks(element)) {
+            timeout(TURN_MAX, self.watches.lock()).await.ok()
+        } else {
+            None
         };
         let converted = self.elements(elements, selected).await;
         drop(turn);

@@ -211,9 +211,10 @@ impl Deletion<'_> {
     /// Asks admission about the object as it was read.
     async fn admit(&self, existing: &Object, stage: Stage) -> Result<()> {
         let DeleteRequest { options, admit, .. } = self.request;
-        let options = match self.fills_options {
-            true => Cow::Owned(stage.fill(self.target, existing, options)),
-            false => Cow::Borrowed(*options),
+        let options = if self.fills_options {
+            Cow::Owned(stage.fill(self.target, existing, options))
+        } else {
+            Cow::Borrowed(*options)
         };
         admit.delete(existing, &options).await
     }

@@ -35,9 +35,10 @@ impl DryRun {
     async fn check(&self, key: &str, expected: Revision) -> Result<Written, Error> {
         let lookup = self.below.get(key).await?;
         let found = lookup.kv.as_ref().map_or(0, |kv| kv.mod_revision);
-        match found == expected {
-            true => Ok(Written::Done(expected)),
-            false => Ok(Written::Stale { current: lookup.kv, revision: lookup.revision }),
+        if found == expected {
+            Ok(Written::Done(expected))
+        } else {
+            Ok(Written::Stale { current: lookup.kv, revision: lookup.revision })
         }
     }
 }

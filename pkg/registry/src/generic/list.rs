@@ -103,11 +103,9 @@ impl Registry {
         conversion: &Conversion,
     ) -> Result<std::result::Result<Page, cacher::Error>> {
         let all = Predicate::default();
-        let wanted = match conversion.is_to_storage() {
-            // What is stored has what they are about.
-            true => all,
-            false => std::mem::replace(&mut query.predicate, all),
-        };
+        // What is stored has what they are about.
+        let wanted =
+            if conversion.is_to_storage() { all } else { std::mem::replace(&mut query.predicate, all) };
         let mut found = Vec::new();
         loop {
             let page = match self.delegator.list(&stored.resource, query.clone()).await {

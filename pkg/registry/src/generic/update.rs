@@ -198,12 +198,11 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         self.span.event_with("Encode succeeded", "len", self.value.len());
         self.span.event("TransformToStorage succeeded");
         self.span.event("Transaction prepared");
-        Ok(match deletes {
-            true => Update::Delete,
-            false => {
-                self.written = self.registry.to_store(target, storage, &object, &self.value).await?;
-                Update::Write(self.written.clone(), self.registry.ttl(target.row))
-            }
+        Ok(if deletes {
+            Update::Delete
+        } else {
+            self.written = self.registry.to_store(target, storage, &object, &self.value).await?;
+            Update::Write(self.written.clone(), self.registry.ttl(target.row))
         })
     }
 }

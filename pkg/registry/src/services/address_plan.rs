@@ -84,8 +84,5 @@ pub(super) fn set(spec: &mut Object, index: usize, address: &str) {
 
 /// The addresses that a service holds.
 pub(super) fn held(spec: &Object) -> Vec<String> {
-    match has_cluster_ip(spec) && !is_headless(spec) {
-        true => texts(spec, "clusterIPs"),
-        false => Vec::new(),
-    }
+    if has_cluster_ip(spec) && !is_headless(spec) { texts(spec, "clusterIPs") } else { Vec::new() }
 }

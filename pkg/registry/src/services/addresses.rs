@@ -201,10 +201,7 @@ impl Addresses {
             known.iter().any(|known| known.ready && known.range.text == other.range.text)
         };
         others.retain(|other| other.range.family == family && other.ready && !seen(other));
-        match others.is_empty() {
-            true => Err(missing),
-            false => self.take_of(service, &others, wanted, dry_run).await,
-        }
+        if others.is_empty() { Err(missing) } else { self.take_of(service, &others, wanted, dry_run).await }
     }
 
     /// Takes an address of one of these ranges.

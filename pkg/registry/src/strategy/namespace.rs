@@ -49,9 +49,10 @@ impl Strategy for Namespaces {
     }
 
     fn special_delete(&self, object: &Object) -> Option<SpecialDelete> {
-        match meta::is_deleting(object) {
-            true => has_spec_finalizers(object).then_some(SpecialDelete::Leave),
-            false => Some(SpecialDelete::Begin),
+        if meta::is_deleting(object) {
+            has_spec_finalizers(object).then_some(SpecialDelete::Leave)
+        } else {
+            Some(SpecialDelete::Begin)
         }
     }
 

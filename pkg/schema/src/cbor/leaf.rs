@@ -34,13 +34,14 @@ impl Decoder<'_> {
         match major {
             Major::Bytes => {
                 let bytes = self.scan.string()?.bytes;
-                let decoded = match self.later.is_empty() {
-                    true => go_base64::decode(&bytes).map_err(|at| {
+                let decoded = if self.later.is_empty() {
+                    go_base64::decode(&bytes).map_err(|at| {
                         let text =
                             "failed to decode base64 from byte string: illegal base64 data at input byte";
                         Error::Refused(format!("{text} {at}"))
-                    })?,
-                    false => bytes.into_owned(),
+                    })?
+                } else {
+                    bytes.into_owned()
                 };
                 Ok(Some(Value::from(STANDARD.encode(decoded))))
             }
@@ -65,9 +66,10 @@ impl Decoder<'_> {
 
     /// Decodes text or null by itself; of the latter there is no text only if it is not tagged.
     fn optional_text(&mut self) -> Result<Option<String>, Error> {
-        match self.scan.at_nil() {
-            true => Ok(None),
-            false => self.text("string".into()).map(|text| Some(text.unwrap_or_default())),
+        if self.scan.at_nil() {
+            Ok(None)
+        } else {
+            self.text("string".into()).map(|text| Some(text.unwrap_or_default()))
         }
     }
 }

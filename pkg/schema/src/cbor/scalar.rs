@@ -102,10 +102,7 @@ impl Decoder<'_> {
 /// # Errors
 /// They are no UTF-8.
 pub(super) fn valid(run: Run<'_>) -> Result<Cow<'_, [u8]>, Error> {
-    match run.utf8 {
-        true => Ok(run.bytes),
-        false => Err(Error::Refused("invalid UTF-8 string".to_owned())),
-    }
+    if run.utf8 { Ok(run.bytes) } else { Err(Error::Refused("invalid UTF-8 string".to_owned())) }
 }
 
 /// The error for a value of the wrong type.

@@ -296,10 +296,7 @@ pub(super) fn too_deep(levels_max: usize) -> Error {
 }
 
 fn few_enough(map: bool, count: u64) -> Result<(), Error> {
-    let (max, what) = match map {
-        true => (MAP_ENTRIES_MAX, "key-value pairs"),
-        false => (ARRAY_ITEMS_MAX, "elements"),
-    };
+    let (max, what) = if map { (MAP_ENTRIES_MAX, "key-value pairs") } else { (ARRAY_ITEMS_MAX, "elements") };
     if count <= max {
         return Ok(());
     }

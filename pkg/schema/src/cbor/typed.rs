@@ -166,9 +166,10 @@ impl<'a> Decoder<'a> {
                 return Ok(());
             }
             self.scan.skip()?;
-            return match self.strict {
-                true => Err(Ending::Final(Error::UnknownField(at))),
-                false => seen.mark(key, at),
+            return if self.strict {
+                Err(Ending::Final(Error::UnknownField(at)))
+            } else {
+                seen.mark(key, at)
             };
         };
         if let Err(repeated) = seen.mark(key, at) {

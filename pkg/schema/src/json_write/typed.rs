@@ -14,9 +14,10 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 /// # Errors
 /// A member is not of its field's type, a raw value is no JSON, or structs nest too deeply.
 pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Error> {
-    match message.open {
-        true => untyped(&expand::structure(message, object, 1)?, out),
-        false => structure(message, object, out, 1),
+    if message.open {
+        untyped(&expand::structure(message, object, 1)?, out)
+    } else {
+        structure(message, object, out, 1)
     }
 }
 

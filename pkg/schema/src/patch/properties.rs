@@ -58,9 +58,10 @@ const DIRECTIVES: [&str; 8] = [
 ];
 
 fn name(random: &mut Random, directives: bool) -> String {
-    match directives && random.below(6) == 0 {
-        true => random.pick(&DIRECTIVES).to_owned(),
-        false => random.pick(&NAMES).to_owned(),
+    if directives && random.below(6) == 0 {
+        random.pick(&DIRECTIVES).to_owned()
+    } else {
+        random.pick(&NAMES).to_owned()
     }
 }
 

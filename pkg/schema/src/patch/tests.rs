@@ -160,9 +160,10 @@ fn what_json_patch_copies_is_bounded() {
 #[test]
 fn what_no_patch_touches_keeps_its_form() {
     let check = |document: &str, patch: &str, expected: &str| {
-        let patched = match patch.starts_with('[') {
-            true => JsonPatch::parse(patch.as_bytes(), false).unwrap().0.apply(document.as_bytes()).unwrap(),
-            false => MergePatch::parse(patch.as_bytes(), false).unwrap().0.apply(document.as_bytes()),
+        let patched = if patch.starts_with('[') {
+            JsonPatch::parse(patch.as_bytes(), false).unwrap().0.apply(document.as_bytes()).unwrap()
+        } else {
+            MergePatch::parse(patch.as_bytes(), false).unwrap().0.apply(document.as_bytes())
         };
         assert_eq!(String::from_utf8(patched).unwrap(), expected, "{patch}");
     };

@@ -181,9 +181,10 @@ fn scan(message: &'static Message, raw: &[u8], slots: &mut [Slot]) -> Result<(),
 #[inline]
 pub(crate) fn check_wire_type(field: &'static Field, key: Key) -> Result<(), Error> {
     let own = (field.tag & 7) as u8;
-    match key.wire_type == own || field.cardinality == Cardinality::List && key.wire_type == BYTES {
-        true => Ok(()),
-        false => Err(Error::WrongWireType { wire_type: key.wire_type, field: field_name(field) }),
+    if key.wire_type == own || field.cardinality == Cardinality::List && key.wire_type == BYTES {
+        Ok(())
+    } else {
+        Err(Error::WrongWireType { wire_type: key.wire_type, field: field_name(field) })
     }
 }
 
@@ -198,9 +199,10 @@ pub(crate) fn each<'a, E: From<Error>>(
     let mut reader = Reader::new(region);
     while !reader.done() {
         let key = reader.entry_key()?;
-        match key.number == field.number {
-            true => f(&mut reader, key.wire_type)?,
-            false => reader.skip(key.wire_type)?,
+        if key.number == field.number {
+            f(&mut reader, key.wire_type)?
+        } else {
+            reader.skip(key.wire_type)?
         }
     }
     Ok(())

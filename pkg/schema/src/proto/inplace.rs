@@ -343,9 +343,10 @@ impl<'a> MapRef<'a> {
         let mut before: Option<&[u8]> = None;
         self.0.iter().map(move |payload| {
             let (key, value) = entry(payload?)?;
-            match before.replace(key).is_some_and(|before| before >= key) {
-                true => Err(Irregular),
-                false => Ok((key, value)),
+            if before.replace(key).is_some_and(|before| before >= key) {
+                Err(Irregular)
+            } else {
+                Ok((key, value))
             }
         })
     }

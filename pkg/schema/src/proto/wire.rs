@@ -137,12 +137,11 @@ impl<'a> Reader<'a> {
     }
 
     fn advance(&mut self, n: usize) -> Result<(), Error> {
-        match self.data.len() - self.at >= n {
-            true => {
-                self.at += n;
-                Ok(())
-            }
-            false => Err(Error::UnexpectedEof),
+        if self.data.len() - self.at >= n {
+            self.at += n;
+            Ok(())
+        } else {
+            Err(Error::UnexpectedEof)
         }
     }
 }

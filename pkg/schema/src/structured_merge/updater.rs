@@ -256,10 +256,7 @@ fn refuse_conflicts(changes: &Changes, managers: &Managers, acts: &str) -> Resul
             conflicts.0.push(Conflict { manager: name.clone(), fields });
         }
     }
-    match conflicts.0.is_empty() {
-        true => Ok(()),
-        false => Err(ApplyError::Conflicts(conflicts)),
-    }
+    if conflicts.0.is_empty() { Ok(()) } else { Err(ApplyError::Conflicts(conflicts)) }
 }
 
 /// Takes what has changed from all managers but the one that `acts`, and forgets those who are left

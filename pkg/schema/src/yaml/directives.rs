@@ -53,9 +53,10 @@ fn version(text: &str) -> Result<(u8, u8), &'static str> {
     let (minor, rest) =
         number(rest.strip_prefix('.').ok_or("did not find expected digit or '.' character")?)?;
     let comment = rest.trim_start_matches(BLANK);
-    match comment.is_empty() || comment.starts_with('#') {
-        true => Ok((major, minor)),
-        false => Err("did not find expected comment or line break"),
+    if comment.is_empty() || comment.starts_with('#') {
+        Ok((major, minor))
+    } else {
+        Err("did not find expected comment or line break")
     }
 }
 

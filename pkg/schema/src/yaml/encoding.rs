@@ -30,10 +30,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Error> {
             _ => return Err(error("expected low surrogate area")),
         }
     }
-    match odd.is_empty() {
-        true => Ok(Cow::Owned(text)),
-        false => Err(error("incomplete UTF-16 character")),
-    }
+    if odd.is_empty() { Ok(Cow::Owned(text)) } else { Err(error("incomplete UTF-16 character")) }
 }
 
 fn is_high(unit: u16) -> bool {

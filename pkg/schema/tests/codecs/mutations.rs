@@ -161,10 +161,7 @@ fn codecs_agree_on_mutated_messages() {
                     0 => mutate(envelope.raw, other.raw, &mut random),
                     _ => rearrange(envelope.raw, &mut random, 0),
                 };
-                match check(name, message, &raw) {
-                    true => messages += 1,
-                    false => broken += 1,
-                }
+                if check(name, message, &raw) { messages += 1 } else { broken += 1 }
             }
         }
     }

@@ -194,10 +194,7 @@ impl<'h> Fields<'h> {
 
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Refusal> {
         let twice = std::mem::replace(&mut self.transfer_encoding, true);
-        match !twice && value.eq_ignore_ascii_case(b"chunked") {
-            true => Ok(()),
-            false => Err(Refusal::TransferEncoding),
-        }
+        if !twice && value.eq_ignore_ascii_case(b"chunked") { Ok(()) } else { Err(Refusal::TransferEncoding) }
     }
 
     fn framing(self, http11: bool) -> Result<Framing, Refusal> {
@@ -213,9 +210,10 @@ impl<'h> Fields<'h> {
 }
 
 fn expect(value: &[u8]) -> Result<(), Refusal> {
-    match value.is_empty() || value.eq_ignore_ascii_case(b"100-continue") {
-        true => Ok(()),
-        false => Err(Refusal::Expectation),
+    if value.is_empty() || value.eq_ignore_ascii_case(b"100-continue") {
+        Ok(())
+    } else {
+        Err(Refusal::Expectation)
     }
 }
 

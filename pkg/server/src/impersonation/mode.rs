@@ -164,11 +164,10 @@ impl Mode {
             _ => wanted.groups.clone(),
         };
         let has = |group: &str| groups.iter().any(|other| other == group);
-        let missing = match wanted.name == USER_ANONYMOUS {
-            true => (!has(GROUP_UNAUTHENTICATED)).then_some(GROUP_UNAUTHENTICATED),
-            false => {
-                (!has(GROUP_UNAUTHENTICATED) && !has(GROUP_AUTHENTICATED)).then_some(GROUP_AUTHENTICATED)
-            }
+        let missing = if wanted.name == USER_ANONYMOUS {
+            (!has(GROUP_UNAUTHENTICATED)).then_some(GROUP_UNAUTHENTICATED)
+        } else {
+            (!has(GROUP_UNAUTHENTICATED) && !has(GROUP_AUTHENTICATED)).then_some(GROUP_AUTHENTICATED)
         };
         groups.extend(missing.map(str::to_owned));
         groups

@@ -28,9 +28,10 @@ impl Authorizer for Grants {
         let join = |parts: [&str; 2]| parts.map(str::to_owned).into_iter().filter(|part| !part.is_empty());
         let resource = join([a.resource, a.subresource]).collect::<Vec<_>>().join("/");
         let name = join([a.namespace, a.name]).collect::<Vec<_>>().join("/");
-        let question = match a.resource_request {
-            true => format!("{} {}/{resource} {name}", a.verb, a.group),
-            false => format!("{} {}", a.verb, a.path),
+        let question = if a.resource_request {
+            format!("{} {}/{resource} {name}", a.verb, a.group)
+        } else {
+            format!("{} {}", a.verb, a.path)
         };
         let yes = self.listed.contains(&question);
         self.asked.lock().unwrap().push((question, a.user.extra.clone()));

@@ -169,14 +169,15 @@ impl Requests {
     /// The labels of a request. Its scope is that of its path.
     pub(crate) fn labels(&self, parts: &Parts, info: &RequestInfo, query: &Query) -> Labels {
         let scope = scope(info, info.parts.len() > 1);
-        let wanted = match info.is_resource {
-            true => ResourceLabels {
+        let wanted = if info.is_resource {
+            ResourceLabels {
                 group: &info.group,
                 version: &info.version,
                 resource: &info.resource,
                 subresource: &info.subresource,
-            },
-            false => ResourceLabels { group: "", version: "", resource: "", subresource: &info.path },
+            }
+        } else {
+            ResourceLabels { group: "", version: "", resource: "", subresource: &info.path }
         };
         // Lets the index be asked with labels that live as long as the request.
         let by_labels: &HashMap<ResourceLabels<'_>, u16> = &self.by_labels;
@@ -329,9 +330,10 @@ impl Labels {
         let ResourceLabels { group, version, resource, subresource } = row;
         // Upstream counts its own paths outside of any component.
         let component = if PATHS.contains(subresource) { "" } else { "apiserver" };
-        let dry_run = match with_dry_run {
-            true => format!("dry_run=\"{}\",", DRY_RUNS.get(usize::from(self.dry_run)).unwrap_or(&"")),
-            false => String::new(),
+        let dry_run = if with_dry_run {
+            format!("dry_run=\"{}\",", DRY_RUNS.get(usize::from(self.dry_run)).unwrap_or(&""))
+        } else {
+            String::new()
         };
         let (scope, verb) = (self.scope(), self.verb());
         format!(

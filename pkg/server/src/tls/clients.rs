@@ -51,9 +51,10 @@ impl Period {
     fn around(now: i64, validities: impl Iterator<Item = Validity>) -> Self {
         let mut period = Period { from: i64::MIN, until: i64::MAX };
         for boundary in validities.flat_map(|valid| [valid.first, valid.last.saturating_add(1)]) {
-            match boundary <= now {
-                true => period.from = period.from.max(boundary),
-                false => period.until = period.until.min(boundary),
+            if boundary <= now {
+                period.from = period.from.max(boundary)
+            } else {
+                period.until = period.until.min(boundary)
             }
         }
         period

@@ -124,10 +124,7 @@ impl TlsOptions {
 
     /// The protocols to offer, best first.
     pub(super) fn alpn(&self) -> Vec<Vec<u8>> {
-        match self.http1_only {
-            true => vec![b"http/1.1".to_vec()],
-            false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        }
+        if self.http1_only { vec![b"http/1.1".to_vec()] } else { vec![b"h2".to_vec(), b"http/1.1".to_vec()] }
     }
 }
 

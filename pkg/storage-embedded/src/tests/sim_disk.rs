@@ -115,9 +115,10 @@ struct File {
 impl File {
     fn state(&self) -> io::Result<MutexGuard<'_, State>> {
         let state = self.disk.state();
-        match state.power == 0 || state.generation != self.generation {
-            true => Err(io::Error::other("the power is gone")),
-            false => Ok(state),
+        if state.power == 0 || state.generation != self.generation {
+            Err(io::Error::other("the power is gone"))
+        } else {
+            Ok(state)
         }
     }
 
@@ -125,10 +126,7 @@ impl File {
     fn state_mut(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state()?;
         state.power = state.power.saturating_sub(u64::from(state.power != u64::MAX));
-        match state.broken {
-            true => Err(io::Error::other("the disk is broken")),
-            false => Ok(state),
-        }
+        if state.broken { Err(io::Error::other("the disk is broken")) } else { Ok(state) }
     }
 }
 

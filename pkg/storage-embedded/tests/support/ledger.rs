@@ -72,9 +72,10 @@ pub(crate) async fn write_until_failure(
             let delete = expected != 0 && random.below(4) == 0;
             let stamp = if delete { 0 } else { random.next() | 1 };
             say(Entry::Try { key: key.clone(), stamp });
-            let written = match delete {
-                true => store.delete(&key, expected).await?,
-                false => store.put(&key, content(stamp), expected, None).await?,
+            let written = if delete {
+                store.delete(&key, expected).await?
+            } else {
+                store.put(&key, content(stamp), expected, None).await?
             };
             let Written::Done(revision) = written else { panic!("{key}: {written:?}, wanted Done") };
             say(Entry::Done { key: key.clone(), stamp, revision });

@@ -76,9 +76,10 @@ impl Image {
             mvcc.adopt(kept, 0);
         }
         revisions.sort_unstable();
-        match revisions.windows(2).any(|pair| pair.first() == pair.last()) {
-            true => Err("two keys have the same revision".to_owned()),
-            false => Ok(mvcc.image(0)),
+        if revisions.windows(2).any(|pair| pair.first() == pair.last()) {
+            Err("two keys have the same revision".to_owned())
+        } else {
+            Ok(mvcc.image(0))
         }
     }
 }

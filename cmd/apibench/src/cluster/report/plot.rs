@@ -48,9 +48,10 @@ struct Scale {
 
 impl Scale {
     fn at(&self, value: f64) -> f64 {
-        let share = match self.log {
-            true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
-            false => (value - self.low) / (self.high - self.low),
+        let share = if self.log {
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
         };
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
@@ -83,11 +84,10 @@ pub(super) fn draw(plot: &Plot<'_>) -> Option<String> {
     let highest = points().map(|point| point.y).fold(0.0, f64::max);
     let lowest = points().map(|point| point.y).filter(|y| *y > 0.0).fold(f64::MAX, f64::min);
     let with_limit = plot.limit.map_or(highest, |(limit, _)| highest.max(limit));
-    let y = match plot.log {
-        true => {
-            Scale { low: (lowest / 1.5).max(1e-3), high: with_limit * 1.5, log: true, from: BOTTOM, to: TOP }
-        }
-        false => Scale { low: 0.0, high: (with_limit * 1.08).max(1e-6), log: false, from: BOTTOM, to: TOP },
+    let y = if plot.log {
+        Scale { low: (lowest / 1.5).max(1e-3), high: with_limit * 1.5, log: true, from: BOTTOM, to: TOP }
+    } else {
+        Scale { low: 0.0, high: (with_limit * 1.08).max(1e-6), log: false, from: BOTTOM, to: TOP }
     };
     let mut svg = String::new();
     // Writing to a String cannot fail, here and below.

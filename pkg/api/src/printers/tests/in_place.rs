@@ -120,9 +120,10 @@ fn vary(value: &mut Value, random: &mut Random) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             let name = members.keys().nth(random.below(members.len())).unwrap().clone();
-            match stop && random.below(3) == 0 {
-                true => drop(members.remove(&name)),
-                false => vary(&mut members[&name], random),
+            if stop && random.below(3) == 0 {
+                drop(members.remove(&name))
+            } else {
+                vary(&mut members[&name], random)
             }
         }
         Value::Array(items) if !items.is_empty() => {

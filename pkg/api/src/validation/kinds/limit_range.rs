@@ -163,9 +163,10 @@ impl<'o> Limits<'o> {
     fn high_ratio(&self, ratio: &Quantity) -> Option<String> {
         let (min, max) = (self.min.as_ref()?, self.max.as_ref()?);
         let in_thousandths = [ratio, min, max].iter().all(|quantity| quantity.value() < MAX_MILLI);
-        let (value, min, max) = match in_thousandths {
-            true => (ratio.milli_value() as f64 / 1000.0, min.milli_value(), max.milli_value()),
-            false => (ratio.value() as f64, min.value(), max.value()),
+        let (value, min, max) = if in_thousandths {
+            (ratio.milli_value() as f64 / 1000.0, min.milli_value(), max.milli_value())
+        } else {
+            (ratio.value() as f64, min.value(), max.value())
         };
         let limit = max as f64 / min as f64;
         (value > limit).then(|| format!("ratio {ratio} is greater than max/min = {limit:.6}"))

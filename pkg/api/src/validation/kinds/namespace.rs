@@ -57,9 +57,10 @@ fn validate_finalizer(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
 fn phase(namespace: &Object) -> Option<Error> {
     let phase = child(namespace, "status").map_or("", |status| text(status, "phase"));
     let deleted = child(namespace, "metadata").is_some_and(|meta| is_set(meta, "deletionTimestamp"));
-    let (expected, detail) = match deleted {
-        false => ("Active", "may only be 'Active' if `deletionTimestamp` is empty"),
-        true => ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty"),
+    let (expected, detail) = if !deleted {
+        ("Active", "may only be 'Active' if `deletionTimestamp` is empty")
+    } else {
+        ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty")
     };
     let invalid = || Error::invalid(&Path::root("status.Phase"), BadValue::json_text(phase), detail);
     (phase != expected).then(invalid)

@@ -58,10 +58,8 @@ fn create(new: &Object) -> ErrorList {
         errors.push(Error::required(&seconds_path, "must be set"));
         return errors;
     };
-    let max = match is_kubernetes_signer(text(spec, "signerName")) {
-        true => KUBERNETES_SECONDS_MAX,
-        false => SECONDS_MAX,
-    };
+    let max =
+        if is_kubernetes_signer(text(spec, "signerName")) { KUBERNETES_SECONDS_MAX } else { SECONDS_MAX };
     if !(SECONDS_MIN..=max).contains(&seconds) {
         let detail = format!("must be in the range [{SECONDS_MIN}, {max}]");
         errors.push(Error::invalid(&seconds_path, seconds, detail));

@@ -88,14 +88,13 @@ fn passes(rule: &Value, wanted: &Attributes<'_>) -> bool {
         pattern == wanted.path || open
     };
     has("verbs", wanted.verb)
-        && match wanted.resource_request {
-            true => {
-                let sub = !wanted.subresource.is_empty() && list("resources").contains(&any_of);
-                has("apiGroups", wanted.group)
-                    && (has("resources", &resource) || sub)
-                    && (named.is_empty() || named.iter().any(|name| name == wanted.name))
-            }
-            false => list("nonResourceURLs").iter().any(path),
+        && if wanted.resource_request {
+            let sub = !wanted.subresource.is_empty() && list("resources").contains(&any_of);
+            has("apiGroups", wanted.group)
+                && (has("resources", &resource) || sub)
+                && (named.is_empty() || named.iter().any(|name| name == wanted.name))
+        } else {
+            list("nonResourceURLs").iter().any(path)
         }
 }
 

@@ -94,9 +94,10 @@ fn cut(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
     }
     let begun = meta::deletion_seconds(object).unwrap_or(now).saturating_sub(current);
     let end = begun.saturating_add(wanted);
-    Stage::Due(match end < now {
-        true => Grace::Cut { end: now, seconds: i64::from(wanted != 0) },
-        false => Grace::Cut { end, seconds: wanted },
+    Stage::Due(if end < now {
+        Grace::Cut { end: now, seconds: i64::from(wanted != 0) }
+    } else {
+        Grace::Cut { end, seconds: wanted }
     })
 }
 
@@ -191,12 +192,11 @@ pub(super) fn check_preconditions(
 ) -> Result<()> {
     let Some(preconditions) = &options.preconditions else { return Ok(()) };
     let early = strategy::checks_preconditions_early(target.row);
-    let named = match early {
-        true => target.group_resource(),
-        false => {
-            let kind = target.group_kind();
-            GroupResource::new(kind.group, kind.kind)
-        }
+    let named = if early {
+        target.group_resource()
+    } else {
+        let kind = target.group_kind();
+        GroupResource::new(kind.group, kind.kind)
     };
     let checks = [
         ("UID", "uid", &preconditions.uid, "deleted and then recreated"),
@@ -205,16 +205,13 @@ pub(super) fn check_preconditions(
     for (what, member, wanted, fate) in checks {
         let found = meta::text(object, member);
         let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else { continue };
-        let cause = match early {
-            true => {
-                format!(
-                    "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-                )
-            }
-            false => format!(
+        let cause = if early {
+            format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}")
+        } else {
+            format!(
                 "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
-                 The object might have been {fate}"
-            ),
+             The object might have been {fate}"
+            )
         };
         return Err(Status::conflict(&named, target.name, &cause).into());
     }

@@ -36,10 +36,7 @@ impl Admit for Record<'_> {
             value["data"] = json!({"other": "writer"});
             self.world.put("configmaps", value).await?;
         }
-        match says("refuse") {
-            true => Err(Status::unmapped("no").into()),
-            false => Ok(()),
-        }
+        if says("refuse") { Err(Status::unmapped("no").into()) } else { Ok(()) }
     }
 
     fn warn(&self, _: String) {}

@@ -207,9 +207,10 @@ async fn a_pod_that_somebody_touches_between_its_mark_and_its_removal_is_gone_al
         let other = async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             let kv = world.store.get("/registry/pods/ns/a").await.unwrap().kv.unwrap();
-            match vanishes {
-                true => world.store.delete(&kv.key, kv.mod_revision).await,
-                false => world.store.put(&kv.key, kv.value, kv.mod_revision, None).await,
+            if vanishes {
+                world.store.delete(&kv.key, kv.mod_revision).await
+            } else {
+                world.store.put(&kv.key, kv.value, kv.mod_revision, None).await
             }
         };
         let options = DeleteOptions::default();

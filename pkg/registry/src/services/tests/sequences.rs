@@ -63,10 +63,7 @@ async fn what_services_hold_is_what_is_taken() {
         let mut names: Vec<String> = Vec::new();
         for step in 0..STEPS {
             let (spec, dry_run) = (any_spec(&numbers), numbers.below(8) == 0);
-            let name = match names.is_empty() {
-                true => "s0".to_owned(),
-                false => pick(&numbers, &names).clone(),
-            };
+            let name = if names.is_empty() { "s0".to_owned() } else { pick(&numbers, &names).clone() };
             let said = match numbers.below(8) {
                 0..=2 => {
                     let name = format!("s{}", numbers.below(12));

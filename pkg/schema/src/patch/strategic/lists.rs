@@ -64,9 +64,10 @@ impl Merge {
         }
         let (original, replaces) = self.special_items(original, patch)?;
         let ordinary: Vec<Value> = patch.iter().filter(|item| !is_special(item)).cloned().collect();
-        let (merged, original, ordinary) = match replaces {
-            true => (ordinary.clone(), ordinary, Vec::new()),
-            false => (self.items(original.clone(), patch)?, original, ordinary),
+        let (merged, original, ordinary) = if replaces {
+            (ordinary.clone(), ordinary, Vec::new())
+        } else {
+            (self.items(original.clone(), patch)?, original, ordinary)
         };
         let (from_patch, others) = self.partition(merged, &ordinary)?;
         self.sort(from_patch, others, &ordinary, &original, kind)

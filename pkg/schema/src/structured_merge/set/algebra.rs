@@ -139,9 +139,12 @@ impl Set {
     /// either.
     #[must_use]
     pub(in crate::structured_merge) fn ends_as(&self, other: &Set) -> bool {
-        let alike = |(ours, theirs): (&Node, &Node)| match ours.children.is_empty() {
-            true => theirs.member && theirs.children.is_empty(),
-            false => ours.children.ends_as(&theirs.children),
+        let alike = |(ours, theirs): (&Node, &Node)| {
+            if ours.children.is_empty() {
+                theirs.member && theirs.children.is_empty()
+            } else {
+                ours.children.ends_as(&theirs.children)
+            }
         };
         self.common(other).filter(|pair| alike(*pair)).count() == self.nodes.len()
     }

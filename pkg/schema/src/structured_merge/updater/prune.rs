@@ -127,10 +127,8 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
                 Err(ConvertError::Missing) => continue,
                 Err(error) => return Err(failed("pruned", error)),
             };
-            let mut lost = match version == merged.version {
-                true => all.clone(),
-                false => here.all_fields("merged", &place)?,
-            };
+            let mut lost =
+                if version == merged.version { all.clone() } else { here.all_fields("merged", &place)? };
             lost.subtract(&left);
             lost.subtract(&ensure_named_fields_are_members(&Set::union_of(owned), here.ty));
             let value = Cow::Owned(remove(&here.value, &lost, here.ty));

@@ -51,9 +51,10 @@ impl Judge<'_> {
             if self.pruned && !metadata && has_unknown_fields(&default, schema, embedded) {
                 self.errors.push(Error::invalid(&path, &default, "must not have unknown fields"));
             }
-            let faults = match metadata {
-                false => structural::faults_of_default(&path, compiled, &default, embedded),
-                true => structural::faults(&path, compiled, &default),
+            let faults = if !metadata {
+                structural::faults_of_default(&path, compiled, &default, embedded)
+            } else {
+                structural::faults(&path, compiled, &default)
             };
             if faults.is_empty() && meets_rules(&default, schema) {
                 self.rules(&path, schema, embedded, &default);

@@ -95,8 +95,9 @@ pub(super) fn bundle_problem(bundle: &str) -> Option<&'static str> {
     if blocks.iter().any(|block| block.label == "CERTIFICATE" && !block.has_headers) {
         return None;
     }
-    Some(match blocks.is_empty() {
-        true => "unable to load root certificates: unable to parse bytes as PEM block",
-        false => "unable to load root certificates: no valid certificate authority data seen",
+    Some(if blocks.is_empty() {
+        "unable to load root certificates: unable to parse bytes as PEM block"
+    } else {
+        "unable to load root certificates: no valid certificate authority data seen"
     })
 }

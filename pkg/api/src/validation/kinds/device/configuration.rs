@@ -59,9 +59,10 @@ pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, error
     };
     csi_driver(&path.child("driver"), text(opaque, "driver"), errors);
     let json = text(opaque, "parameters");
-    match json.is_empty() {
-        true => errors.push(Error::required(&path.child("parameters"), "")),
-        false => raw_object(&path.child("parameters"), json, stored, errors),
+    if json.is_empty() {
+        errors.push(Error::required(&path.child("parameters"), ""))
+    } else {
+        raw_object(&path.child("parameters"), json, stored, errors)
     }
 }
 

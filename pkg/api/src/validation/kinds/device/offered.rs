@@ -69,9 +69,10 @@ pub(super) fn device(
         if let Some(policy) = value.as_object().and_then(|value| child(value, "requestPolicy")) {
             let path = capacity_path.key(name);
             let path = path.child("requestPolicy");
-            match shared {
-                true => request_policy(&path, value.get("value"), policy, errors),
-                false => errors.push(Error::forbidden(&path, "allowMultipleAllocations must be true")),
+            if shared {
+                request_policy(&path, value.get("value"), policy, errors)
+            } else {
+                errors.push(Error::forbidden(&path, "allowMultipleAllocations must be true"))
             }
         }
     }

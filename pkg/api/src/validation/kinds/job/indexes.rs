@@ -35,10 +35,7 @@ pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option
         if first <= end_failed && first_failed <= end {
             return Some(first.max(first_failed));
         }
-        match first <= first_failed {
-            true => of_completed = completed.next()?,
-            false => of_failed = failed.next()?,
-        }
+        if first <= first_failed { of_completed = completed.next()? } else { of_failed = failed.next()? }
     }
 }
 
@@ -60,10 +57,7 @@ fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), String
     let first = parse_index(first, completions)?;
     let Some(last) = last else { return Ok((first, first)) };
     let last = parse_index(last, completions)?;
-    match first < last {
-        true => Ok((first, last)),
-        false => Err(not_increasing(first, last)),
-    }
+    if first < last { Ok((first, last)) } else { Err(not_increasing(first, last)) }
 }
 
 fn parse_index(text: &str, completions: i64) -> Result<i64, String> {

@@ -42,15 +42,14 @@ pub(super) fn unchanged(
         same("completions", errors);
     }
     same("selector", errors);
-    match template_is_mutable {
-        true => only_scheduling_and_resources(path, new, old, errors),
-        false => {
-            let empty = Object::new();
-            let [new, old] = [new, old].map(|spec| child(spec, "template").unwrap_or(&empty));
-            if !semantic::equal(&POD_TEMPLATE_SPEC, new, old) {
-                let value = go_value(&POD_TEMPLATE_SPEC, new);
-                errors.push(Error::invalid(&path.child("template"), value, IMMUTABLE));
-            }
+    if template_is_mutable {
+        only_scheduling_and_resources(path, new, old, errors)
+    } else {
+        let empty = Object::new();
+        let [new, old] = [new, old].map(|spec| child(spec, "template").unwrap_or(&empty));
+        if !semantic::equal(&POD_TEMPLATE_SPEC, new, old) {
+            let value = go_value(&POD_TEMPLATE_SPEC, new);
+            errors.push(Error::invalid(&path.child("template"), value, IMMUTABLE));
         }
     }
     let fixed = ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];

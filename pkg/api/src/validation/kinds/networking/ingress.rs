@@ -100,9 +100,10 @@ fn validate(ingress: &Object, options: Options) -> ErrorList {
 
 /// A host, or all hosts of a domain.
 fn host_pattern(path: &Path<'_>, host: &str, errors: &mut ErrorList) {
-    match host.contains('*') {
-        true => invalid_each(path, host, names::is_wildcard_dns1123_subdomain(host), errors),
-        false => dns_subdomain(path, host, errors),
+    if host.contains('*') {
+        invalid_each(path, host, names::is_wildcard_dns1123_subdomain(host), errors)
+    } else {
+        dns_subdomain(path, host, errors)
     }
 }
 

@@ -67,10 +67,8 @@ pub(super) fn pod_security_context(
         app_armor_profile(profile, &path.child("appArmorProfile"), errors);
     }
     choice("supplementalGroupsPolicy", &["Merge", "Strict"], errors);
-    let change_policies: &[&str] = match options.any_selinux_change_policy {
-        true => &["MountOption", "Recursive"],
-        false => &["Recursive"],
-    };
+    let change_policies: &[&str] =
+        if options.any_selinux_change_policy { &["MountOption", "Recursive"] } else { &["Recursive"] };
     choice("seLinuxChangePolicy", change_policies, errors);
 }
 
@@ -117,9 +115,8 @@ fn is_sysctl_name(name: &str) -> bool {
 fn shared_namespace(spec: &Object, name: &str) -> Option<&'static str> {
     // In `net/ipv4/conf/eno2.100/x` dots and slashes have swapped their meaning.
     let swapped = name.find(['.', '/']).is_some_and(|at| name.as_bytes().get(at) == Some(&b'/'));
-    let name: String = match swapped {
-        true => name
-            .chars()
+    let name: String = if swapped {
+        name.chars()
             .map(|c| {
                 if c == '.' {
                     '/'
@@ -129,8 +126,9 @@ fn shared_namespace(spec: &Object, name: &str) -> Option<&'static str> {
                     c
                 }
             })
-            .collect(),
-        false => name.to_owned(),
+            .collect()
+    } else {
+        name.to_owned()
     };
     let name = name.split('*').next().unwrap_or_default();
     if name.starts_with("net.") {

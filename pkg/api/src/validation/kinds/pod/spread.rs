@@ -79,9 +79,10 @@ fn constraint(path: &Path<'_>, item: &Object, twin: bool, options: &PodOptions, 
             one_of(&path.child(member), policy, INCLUSION_POLICIES, errors);
         }
     }
-    match options.legacy_spread_keys {
-        true => legacy_label_keys(&path.child("matchLabelKeys"), item, errors),
-        false => label_keys(path, &without_mismatches(item), errors),
+    if options.legacy_spread_keys {
+        legacy_label_keys(&path.child("matchLabelKeys"), item, errors)
+    } else {
+        label_keys(path, &without_mismatches(item), errors)
     }
     if !options.bad_spread_selectors {
         label_selector(&path.child("labelSelector"), child(item, "labelSelector"), false, errors);

@@ -141,12 +141,11 @@ fn volume_source(path: &Path<'_>, volume: &Object, owner: Owner<'_>, errors: &mu
     let mut first = true;
     for Kind(member, as_second, step, rule) in KINDS {
         let Some(source) = child(volume, member) else { continue };
-        match first {
-            true => rule(&path.child(step), source, owner, errors),
-            false => {
-                let detail = "may not specify more than 1 volume type";
-                errors.push(Error::forbidden(&path.child(as_second), detail));
-            }
+        if first {
+            rule(&path.child(step), source, owner, errors)
+        } else {
+            let detail = "may not specify more than 1 volume type";
+            errors.push(Error::forbidden(&path.child(as_second), detail));
         }
         let target = owner.volume.len() + 1 + text(source, "targetPortal").len();
         if *member == "iscsi" && is_set(source, "initiatorName") && target > ISCSI_TARGET_BYTES_MAX {

@@ -95,9 +95,8 @@ pub(super) fn share(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
     let Some(id) = maybe_text(device, "shareID") else { return };
     let lengths = [UUID_BYTES, UUID_BYTES + "urn:uuid:".len(), UUID_BYTES + "{}".len(), UUID_BYTES - 4];
     let is_uuid = id.len() == UUID_BYTES
-        && id.bytes().enumerate().all(|(index, byte)| match UUID_DASHES.contains(&index) {
-            true => byte == b'-',
-            false => byte.is_ascii_hexdigit(),
+        && id.bytes().enumerate().all(|(index, byte)| {
+            if UUID_DASHES.contains(&index) { byte == b'-' } else { byte.is_ascii_hexdigit() }
         });
     let detail = if !lengths.contains(&id.len()) {
         format!("error validating uid: invalid UUID length: {}", id.len())

@@ -171,9 +171,10 @@ fn pod_certificate(path: &Path<'_>, certificate: &Object, files: &mut Files<'_>,
     user_annotations(&path.child("userAnnotations"), certificate, errors);
     one_of(&path.child("keyType"), text(certificate, "keyType"), KEY_TYPES, errors);
     if let Some(seconds) = maybe_integer(certificate, "maxExpirationSeconds") {
-        let max = match is_kubernetes_signer(signer) {
-            true => KUBERNETES_CERTIFICATE_SECONDS_MAX,
-            false => CERTIFICATE_SECONDS_MAX,
+        let max = if is_kubernetes_signer(signer) {
+            KUBERNETES_CERTIFICATE_SECONDS_MAX
+        } else {
+            CERTIFICATE_SECONDS_MAX
         };
         let bound = if seconds < CERTIFICATE_SECONDS_MIN {
             Some(format!(">= {CERTIFICATE_SECONDS_MIN}"))
