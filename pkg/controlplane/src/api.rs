@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::catalog::{Catalog, Serving};
-use api::validation::kinds::Settings;
 use apimachinery::features::Gate;
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
@@ -30,6 +29,7 @@ use endpoints::served::{Asked, Description, Served};
 use endpoints::watch_drain::WatchDrain;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
+use kinds::validation::kinds::Settings;
 use registry::Registry;
 use server::Fairness;
 use server::metrics::Collector;
