@@ -52,12 +52,12 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
 
 /// A connection on its way, or why there is none, in words for clients.
-pub type Dialing<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + 'd>>;
+pub type DialFuture<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + 'd>>;
 
 /// A way to others that does not begin in this machine's own network, such as a proxy's.
 pub trait Dial: fmt::Debug + Send + Sync {
     /// Connects to an address. Whoever is on the way looks names up. Takes a bounded time; dropping it gives up.
-    fn dial<'d>(&'d self, address: &'d Address) -> Dialing<'d>;
+    fn dial<'d>(&'d self, address: &'d Address) -> DialFuture<'d>;
 }
 
 /// A way that is shared.
@@ -65,7 +65,7 @@ pub type Dialer = Arc<dyn Dial>;
 
 /// A way that somebody has chosen.
 #[derive(Debug, Clone)]
-pub enum Way {
+pub enum DialPath {
     /// This machine's own network.
     Direct,
     /// Another one.

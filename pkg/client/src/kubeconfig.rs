@@ -19,11 +19,11 @@ use http::Uri;
 use serde::Deserialize;
 
 use crate::client::Options;
-use crate::exec::{Cluster as Told, Exec, Plugin};
+use crate::exec::{Cluster as Told, Exec, ExecPlugin};
 use crate::impersonate::Impersonate;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
-pub use by_host::{Credentials, Expected, WebhookCredentials};
+pub use by_host::{Credentials, ServerIdentity, WebhookCredentials};
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -334,9 +334,9 @@ impl User {
     ///
     /// # Errors
     /// As [`Plugin::new`].
-    fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<Plugin>, String> {
+    fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<ExecPlugin>, String> {
         let Some(exec) = &self.exec else { return Ok(None) };
-        let plugin = Plugin::new(exec.clone().within(directory), Arc::clone(clock))?;
+        let plugin = ExecPlugin::new(exec.clone().within(directory), Arc::clone(clock))?;
         let has_credentials = self.bearer(directory).is_some()
             || self.basic().is_some()
             || self.certificate(directory)?.is_some();

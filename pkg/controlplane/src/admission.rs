@@ -10,13 +10,14 @@ use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, W
 use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, ClusterTrustBundleAttest, DefaultIngressClass, DefaultStorageClass,
-    DefaultTolerationSeconds, DenyServiceExternalIPs, Durations, EventRateLimit, ExtendedResourceToleration,
-    ImagePolicyWebhook, JobValidation, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceAutoProvision,
-    NamespaceExists, NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator, NodeRestriction, Objects,
-    Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, Plugin, PodGroupProtection,
-    PodGroupWorkloadExists, PodNodeSelector, PodResizeValidator, PodSecurity, PodSecurityFigures,
-    PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount,
-    StorageObjectInUseProtection, TaintNodesByCondition, Writes,
+    DefaultTolerationSeconds, DenyServiceExternalIPs, Durations, Environment, EventRateLimit,
+    ExtendedResourceToleration, ImagePolicyWebhook, JobValidation, LimitPodHardAntiAffinityTopology,
+    LimitRanger, NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, Namespaces,
+    NodeDeclaredFeatureValidator, NodeRestriction, Objects, OwnerReferencesPermissionEnforcement,
+    PersistentVolumeClaimResize, Plugin, PodGroupProtection, PodGroupWorkloadExists, PodNodeSelector,
+    PodResizeValidator, PodSecurity, PodSecurityFigures, PodTolerationRestriction, PodTopologyLabels,
+    Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
+    TaintNodesByCondition, Writes,
 };
 use apimachinery::features::{Gate, Gates};
 use authorization::Authorizer;
@@ -118,7 +119,7 @@ impl Known {
 pub(crate) struct Parts<'c> {
     pub(crate) objects: Arc<dyn Objects>,
     pub(crate) writes: Arc<dyn Writes>,
-    pub(crate) outside: Arc<dyn Outside>,
+    pub(crate) outside: Arc<dyn Environment>,
     pub(crate) namespaces: Arc<dyn Namespaces>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Where `PodSecurity` counts.

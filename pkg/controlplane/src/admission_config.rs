@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ::admission::{
-    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfiguration, PodSecurityFlaw,
-    PodTolerationConfiguration, QuotaConfiguration,
+    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfigError,
+    PodSecurityConfiguration, PodTolerationConfiguration, QuotaConfiguration,
 };
 use apimachinery::features::Gates;
 use apimachinery::go_quote::quote;
@@ -101,8 +101,8 @@ impl Configurations {
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
                 self.pod_security = PodSecurityConfiguration::parse(text).map_err(|flaw| match flaw {
-                    PodSecurityFlaw::Unreadable(why) => unmade(why),
-                    PodSecurityFlaw::Unsound(why) => unsound(why),
+                    PodSecurityConfigError::Unreadable(why) => unmade(why),
+                    PodSecurityConfigError::Unsound(why) => unsound(why),
                 })?;
             }
             "PodTolerationRestriction" => {

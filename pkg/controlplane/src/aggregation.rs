@@ -24,10 +24,10 @@ use ::api::resources::{self, Handle};
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use client::{Address, Dialer};
-use endpoints::aggregated::{Refusal, Servers, Way};
+use endpoints::aggregated::{BackendAddress, ErrorResponse, Servers};
 use endpoints::served::Served;
 use registry::client::Client;
-use registry::follow::{Follower, Following};
+use registry::informer::{Informer, InformerTask};
 use registry::{Registry, meta};
 use server::metrics::Collector;
 use tokio::sync::{Notify, mpsc, watch};
@@ -64,31 +64,31 @@ const TOLD_MAX: usize = 16;
 /// The servers behind APIServices, for those who forward requests.
 pub(crate) struct Remotes {
     by_name: ArcSwap<HashMap<String, Arc<Remote>>>,
-    follower: Follower<Registered>,
+    follower: Informer<Registered>,
 }
 
 #[async_trait]
 impl Servers for Remotes {
-    async fn way(&self, api_service: &str) -> Result<Way, Refusal> {
-        let unavailable = || Refusal { code: 503, message: "service unavailable".to_owned() };
+    async fn way(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse> {
+        let unavailable = || ErrorResponse { code: 503, message: "service unavailable".to_owned() };
         let remote = self.by_name.load().get(api_service).cloned().ok_or_else(unavailable)?;
         if !self.follower.read(|registered| registered.is_available(api_service)) {
             return Err(unavailable());
         }
-        let broken = |error: &String| Refusal { code: 500, message: error.clone() };
+        let broken = |error: &String| ErrorResponse { code: 500, message: error.clone() };
         let network = Arc::clone(remote.network.as_ref().map_err(broken)?);
         let Address { host, port } = remote.address().map_err(|error| {
             tracing::error!(api_service, error, "the Service of an APIService leads nowhere");
             unavailable()
         })?;
-        Ok(Way { network, host, port })
+        Ok(BackendAddress { network, host, port })
     }
 }
 
 /// Serves what others answer for.
 pub(crate) struct Aggregator {
     config: AggregationConfig,
-    follower: Follower<Registered>,
+    follower: Informer<Registered>,
     served: Arc<Served>,
     addresses: ServiceAddresses,
     /// The way to the servers, if not through this machine's own network.
@@ -120,10 +120,10 @@ impl Aggregator {
         registry: &Registry,
         served: &Arc<Served>,
         (addresses, dialer): (ServiceAddresses, Option<Dialer>),
-    ) -> Result<(Self, Following<Registered>), String> {
+    ) -> Result<(Self, InformerTask<Registered>), String> {
         remote::check(config)?;
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
-        let (follower, following) = Follower::new(registry, "aggregation", row.into_iter().collect());
+        let (follower, following) = Informer::new(registry, "aggregation", row.into_iter().collect());
         let remotes = Remotes { by_name: ArcSwap::default(), follower: follower.clone() };
         let aggregator = Aggregator {
             config: config.clone(),
@@ -323,7 +323,7 @@ impl Aggregator {
                 let current = current.filter(|current| meta::text(current, "uid") == service.uid)?;
                 ApiService::of(current).place.is_none().then(|| verdict.told(current, now))?
             };
-            if let Err(status) = self.status.keep("", &service.name, &wanted).await
+            if let Err(status) = self.status.reconcile("", &service.name, &wanted).await
                 && status.reason != "NotFound"
             {
                 tracing::warn!(name = service.name, error = status.message, "an APIService's status");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::catalog::{Catalog, Serving};
+use api::catalog::{Catalog, ServedSelection};
 use apimachinery::features::Gate;
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
@@ -15,17 +15,17 @@ use cacher::{Delegator, Driver, Limits, Options};
 use client::Address;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::services::Routing;
-use client::webhook::Ways;
+use client::webhook::Dialers;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
+use endpoints::cpu_pool::CpuPool;
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
-use endpoints::heavy::HeavyPool;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
 use endpoints::proxy::LogFigures;
-use endpoints::served::{Asked, Description, Served};
+use endpoints::served::{Description, ResourceRequests, Served};
 use endpoints::watch_drain::WatchDrain;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
@@ -139,7 +139,7 @@ pub(crate) struct Process {
     /// Who decides what users may do, if not the modes of the configuration.
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     /// The threads of heavy requests.
-    pub(crate) heavy: HeavyPool,
+    pub(crate) heavy: CpuPool,
     /// What the process may take of the machine's memory, in bytes.
     pub(crate) memory_limit: Option<u64>,
     /// How the server calls itself.
@@ -279,7 +279,7 @@ struct Objects {
     address: String,
     served: Arc<Served>,
     /// What requests ask for that is not served yet.
-    asked: Asked,
+    asked: ResourceRequests,
     registry: Registry,
 }
 
@@ -334,7 +334,7 @@ struct Others {
     /// What webhooks that convert share.
     webhooks: Common,
     /// The ways to webhooks.
-    ways: Ways,
+    ways: Dialers,
     figures: [Arc<dyn Collector>; 2],
     run: BoxFuture<'static, ()>,
     hooks: Vec<PostStartHook>,
@@ -360,10 +360,10 @@ fn others(
         forward_redirects: config.aggregation.forward_redirects,
     };
     let conversions = Arc::new(ConversionFigures::default());
-    let credentials = WebhookCredentials::default().with_itself(itself);
+    let credentials = WebhookCredentials::default().with_own_credentials(itself);
     let figures = Arc::clone(&conversions);
     let webhooks = Common {
-        ways: Ways { services: services.of_webhooks(), to_services, to_urls },
+        ways: Dialers { services: services.of_webhooks(), to_services, to_urls },
         credentials,
         figures,
         calls: Arc::clone(calls),
@@ -408,7 +408,7 @@ fn custom_resources(
     served: &Arc<Served>,
     counted: &Counted,
     (webhooks, process): (Common, &Process),
-    meanwhile: Option<(Asked, impl Future<Output = ()> + Send + 'static)>,
+    meanwhile: Option<(ResourceRequests, impl Future<Output = ()> + Send + 'static)>,
 ) -> Result<Custom, RunError> {
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
@@ -508,7 +508,7 @@ fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>
 /// # Errors
 /// What is wanted that the emulated release does not have.
 fn catalog(config: &Config) -> Result<Catalog, RunError> {
-    let serving = Serving {
+    let serving = ServedSelection {
         gates: config.gates,
         runtime_config: config.runtime_config.clone(),
         forward_compatible: config.emulation.forward_compatible,

@@ -12,7 +12,7 @@ use ::api::options::Preconditions;
 use ::api::resources::{self, Handle};
 use ::api::tree::{child, integer, text};
 use jsontree::{Value, json};
-use registry::follow::{Change, Follower, Following, View};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use registry::{Client, Registry, meta};
 use schema::object::Object;
 use tokio::sync::watch;
@@ -52,8 +52,8 @@ struct Seen {
     elsewhere: bool,
 }
 
-impl View for Known {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         match change.object() {
             Some(object) => _ = self.by_name.insert(change.name().into(), Seen::of(object)),
@@ -154,7 +154,7 @@ fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = Wanted> {
 
 /// Keeps the APIServices of this server.
 pub(crate) struct ApiServices {
-    follower: Follower<Known>,
+    follower: Informer<Known>,
     client: Client,
     builtin: Vec<Wanted>,
     custom: watch::Receiver<CustomVersions>,
@@ -171,9 +171,9 @@ impl ApiServices {
         registry: &Registry,
         catalog: &Catalog,
         custom: watch::Receiver<CustomVersions>,
-    ) -> Result<(Self, Following<Known>), String> {
+    ) -> Result<(Self, InformerTask<Known>), String> {
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
-        let (follower, following) = Follower::new(registry, "apiservices", row.into_iter().collect());
+        let (follower, following) = Informer::new(registry, "apiservices", row.into_iter().collect());
         let client = Client::find(registry, GROUP, "apiservices")?;
         let (builtin, registered) = (of_builtin(catalog), watch::Sender::new(false));
         Ok((ApiServices { follower, client, builtin, custom, registered }, following))
@@ -267,7 +267,7 @@ impl ApiServices {
             new.insert("spec", wanted.object().remove("spec").unwrap_or_default());
             Some(new)
         };
-        let kept = self.client.keep("", &wanted.name(), &change).await;
+        let kept = self.client.reconcile("", &wanted.name(), &change).await;
         kept.inspect_err(|status| tracing::warn!(error = status.message, "an APIService could not be kept"))
             .is_ok()
     }

@@ -100,7 +100,7 @@ impl AuthenticationInfo {
             self.client.get(NAMESPACE, NAME, Read::Cached).await.map_err(|status| status.message)?;
         current.map_or(Ok(Known::default()), |current| Known::read(&current))?;
         let wanted = |current: Option<&Object>| wanted(current, &own, now).ok().flatten();
-        let kept = self.client.keep(NAMESPACE, NAME, &wanted).await;
+        let kept = self.client.reconcile(NAMESPACE, NAME, &wanted).await;
         kept.map(drop).map_err(|status| status.message)
     }
 

@@ -97,7 +97,8 @@ pub(crate) fn duties(
 /// Sees to it that these cluster-scoped objects exist.
 async fn existing(client: &Client, objects: &[Object]) -> Result<(), String> {
     for object in objects {
-        let kept = client.keep("", meta::text(object, "name"), &|current| missing(current, object)).await;
+        let kept =
+            client.reconcile("", meta::text(object, "name"), &|current| missing(current, object)).await;
         kept.map_err(|status| status.message)?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::catalog::{CustomResource, Group};
-use api::cel_times::CelTimes;
+use api::cel_times::CelMetrics;
 use endpoints::api::WatchMetrics;
 use endpoints::served::Served;
 use registry::Registry;
@@ -17,7 +17,7 @@ pub(crate) struct CustomKinds {
     served: Arc<Served>,
     watches: Arc<WatchMetrics>,
     /// Where it is noted how long rules take.
-    pub(crate) cel_times: Arc<CelTimes>,
+    pub(crate) cel_times: Arc<CelMetrics>,
 }
 
 impl CustomKinds {
@@ -25,7 +25,7 @@ impl CustomKinds {
         registry: Registry,
         served: Arc<Served>,
         watches: Arc<WatchMetrics>,
-        cel_times: Arc<CelTimes>,
+        cel_times: Arc<CelMetrics>,
     ) -> Self {
         CustomKinds { registry, served, watches, cel_times }
     }

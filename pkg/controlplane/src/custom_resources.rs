@@ -21,11 +21,11 @@ use std::time::Duration;
 use ::api::resources::custom::BULK;
 use ::api::resources::{self, Handle};
 use apimachinery::gvk::GroupResource;
-use endpoints::served::Asked;
+use endpoints::served::ResourceRequests;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use registry::client::{Amended, Read};
-use registry::follow::{Follower, Following};
+use registry::informer::{Informer, InformerTask};
 use registry::{Client, Registry};
 use schema::json::decode_outline;
 use schema::object::Object;
@@ -68,7 +68,7 @@ enum Outcome {
 /// What a server has made of its definitions, as it changes.
 #[derive(Clone)]
 pub(crate) struct Kinds {
-    read: Follower<Definitions>,
+    read: Informer<Definitions>,
     served: SharedKinds,
 }
 
@@ -89,14 +89,14 @@ impl Kinds {
 /// What requests ask for before all definitions are known.
 pub(crate) struct Meanwhile {
     /// A resource, or everything.
-    pub(crate) asked: Asked,
+    pub(crate) asked: ResourceRequests,
     /// Told when somebody asks for everything.
     pub(crate) everything: Option<oneshot::Sender<()>>,
 }
 
 /// Serves what is defined.
 pub(crate) struct CustomResources {
-    follower: Follower<Definitions>,
+    follower: Informer<Definitions>,
     status: Client,
     serving: Serving,
     cleanup: Arc<Cleanup>,
@@ -120,12 +120,12 @@ impl CustomResources {
         kinds: CustomKinds,
         (webhooks, known): (Common, Known),
         figures: Arc<DefinitionFigures>,
-    ) -> Result<(Self, Following<Definitions>), String> {
+    ) -> Result<(Self, InformerTask<Definitions>), String> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let rows = row.into_iter().collect();
         let empty = move || Definitions::beside(Arc::clone(&known.read));
-        let (follower, following) = Follower::beginning_with(empty, registry, plural, rows);
+        let (follower, following) = Informer::beginning_with(empty, registry, plural, rows);
         let status = Client::find(registry, group, plural)?.through("status")?;
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
@@ -293,7 +293,7 @@ impl CustomResources {
         let amended = if definition.is_new() || serves && !definition.is("Established") {
             self.status.amend("", &definition.name, &wanted).await
         } else {
-            self.status.keep("", &definition.name, &wanted).await.map(Amended::from)
+            self.status.reconcile("", &definition.name, &wanted).await.map(Amended::from)
         };
         let written = amended.as_ref().ok().filter(|amended| amended.written);
         lock(&self.accepted).settle(definition, written.map(|amended| amended.revision));

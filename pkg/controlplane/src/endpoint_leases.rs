@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::resources::{self, Storage as StorageRow};
+use api::resources::{self, StorageSpec};
 use registry::{StoredRef, codec, meta};
 use schema::object::Object;
 use storage::{Error, KeyValue, ListOptions, Storage, Update, Updated, guaranteed_update};
@@ -15,7 +15,7 @@ const TTL: Duration = Duration::from_secs(15);
 /// The leases below one directory.
 pub(crate) struct EndpointLeases {
     storage: Arc<dyn Storage>,
-    row: &'static StorageRow<'static>,
+    row: &'static StorageSpec<'static>,
     prefix: String,
 }
 

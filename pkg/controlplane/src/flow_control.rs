@@ -16,7 +16,7 @@ use apimachinery::clock::Clock;
 use apimachinery::features::Gates;
 use flowcontrol::{Configuration, FlowSchema, PriorityLevel};
 use registry::Registry;
-use registry::follow::{Change, Follower, Following, View};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use server::{Fairness, InflightLimits};
 use tokio::time::Instant;
 
@@ -37,8 +37,8 @@ pub(crate) struct Objects {
     changes: u64,
 }
 
-impl View for Objects {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Objects {
+    fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         let name = change.name();
         match (change.row().plural, change.object()) {
@@ -101,7 +101,7 @@ const REPORTS_TIME: Duration = Duration::from_secs(60);
 /// Flow control that does as the objects of the cluster say.
 pub(crate) struct FlowControl {
     fairness: Arc<Fairness>,
-    follower: Follower<Objects>,
+    follower: Informer<Objects>,
     /// How many seats there are.
     seats: u32,
     reporter: Dangling,
@@ -117,12 +117,12 @@ impl FlowControl {
     pub(crate) fn new(
         registry: &Registry,
         limits: InflightLimits,
-    ) -> Result<(Self, Following<Objects>), String> {
+    ) -> Result<(Self, InformerTask<Objects>), String> {
         let seats = u32::try_from(limits.reading_max.saturating_add(limits.mutating_max)).unwrap_or(u32::MAX);
         let rows = ["flowschemas", "prioritylevelconfigurations"];
         let rows = rows.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
         let rows = rows.map(Handle::from).collect();
-        let (follower, following) = Follower::new(registry, "priority and fairness", rows);
+        let (follower, following) = Informer::new(registry, "priority and fairness", rows);
         let configuration = Objects::bootstrap()?.configuration(seats);
         let fairness = Fairness::new(configuration, SystemClock.now());
         let (reporter, reported) = (Dangling::new(registry)?, BTreeMap::new());

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use ::api::catalog::Catalog;
 use cacher::Seed;
-use endpoints::heavy::HeavyPool;
+use endpoints::cpu_pool::CpuPool;
 use jsontree::Value;
 use server::tls::CertificateFiles;
 use server::{BindOptions, Env};
@@ -45,7 +45,7 @@ const ATTEMPT_PAUSE: Duration = Duration::from_millis(2);
 #[derive(Clone)]
 pub(crate) struct Inherited {
     pub(crate) template: Arc<Template>,
-    pub(crate) heavy: HeavyPool,
+    pub(crate) heavy: CpuPool,
 }
 
 /// What a parent held at one revision.
@@ -77,7 +77,7 @@ pub struct Parent {
 struct Source {
     image: TakeImage,
     forkable: Forkable,
-    heavy: HeavyPool,
+    heavy: CpuPool,
 }
 
 /// A server that ends with its value: [`end`](Self::end) it.

@@ -129,7 +129,7 @@ impl IdentityLease {
         }
         let now = self.client.now();
         let renewed = |current: Option<&Object>| Some(self.lease.renewed(current, now));
-        let kept = self.client.keep(NAMESPACE, &self.lease.name, &renewed).await;
+        let kept = self.client.reconcile(NAMESPACE, &self.lease.name, &renewed).await;
         kept.map(drop).map_err(|status| status.message)
     }
 
@@ -137,7 +137,7 @@ impl IdentityLease {
         let now = self.client.now();
         let leases = self.client.list(NAMESPACE, Read::Cached).await.map_err(|status| status.message)?;
         for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
-            match self.client.delete_as_seen(lease).await {
+            match self.client.delete_exact(lease).await {
                 // It was renewed after all.
                 Err(status) if status.reason == "Conflict" => {}
                 Err(status) => return Err(status.message),

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use api::resources::Resource;
 use jsontree::json;
-use registry::client::{Client, Read, Wanted};
+use registry::client::{Client, DesiredState, Read};
 use registry::{Registry, meta};
 use schema::object::Object;
 use storage::Storage;
@@ -134,7 +134,7 @@ impl KubernetesService {
 
     /// One round. The Service is created when it is missing, and is its administrator's afterwards.
     async fn sync(&self) -> Result<(), String> {
-        let kept = self.services.keep(NAMESPACE, NAME, &|current| missing(current, &self.service)).await;
+        let kept = self.services.reconcile(NAMESPACE, NAME, &|current| missing(current, &self.service)).await;
         kept.map_err(|status| status.message)?;
         match &self.membership {
             Some(membership) => membership.renew().await,
@@ -226,8 +226,9 @@ impl Membership {
     }
 
     /// Writes the endpoints if anything else is wanted, and the slice that says the same.
-    async fn write(&self, wanted: &Wanted<'_>) -> Result<(), String> {
-        let kept = self.endpoints.keep(NAMESPACE, NAME, wanted).await.map_err(|status| status.message)?;
+    async fn write(&self, wanted: &DesiredState<'_>) -> Result<(), String> {
+        let kept =
+            self.endpoints.reconcile(NAMESPACE, NAME, wanted).await.map_err(|status| status.message)?;
         if kept.written {
             tracing::info!("the servers behind the kubernetes Service have changed");
         }
@@ -244,13 +245,13 @@ async fn keep_slice(slices: &Client, slice: &Object) -> registry::Result<()> {
     if let Some(current) = &current
         && endpoints::slice_change(row, Some(current), slice) == SliceChange::Replace
     {
-        slices.delete_as_seen(current).await?;
+        slices.delete_exact(current).await?;
     }
     let wanted = |current: Option<&Object>| match endpoints::slice_change(row, current, slice) {
         SliceChange::Write(slice) => Some(slice),
         SliceChange::None | SliceChange::Replace => None,
     };
-    slices.keep(NAMESPACE, NAME, &wanted).await.map(drop)
+    slices.reconcile(NAMESPACE, NAME, &wanted).await.map(drop)
 }
 
 /// The Service, with an address that is not for anyone else.

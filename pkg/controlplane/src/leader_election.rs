@@ -20,7 +20,7 @@ use ::api::resources::{self, Handle};
 use apimachinery::clock::Clock;
 use futures::future::{BoxFuture, join};
 use registry::client::{Client, Read};
-use registry::follow::{Follower, Following};
+use registry::informer::{Informer, InformerTask};
 use registry::{Registry, meta};
 use server::metrics::Collector;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -50,7 +50,7 @@ const JITTER: f64 = 1.2;
 /// Decides about leases while it leads.
 pub(crate) struct LeaderElection {
     itself: Itself,
-    follower: Follower<Known>,
+    follower: Informer<Known>,
     candidates: Client,
     /// Where LeaseCandidates are, as the group's version that is served.
     version: &'static str,
@@ -90,7 +90,7 @@ impl LeaderElection {
         };
         let leases = resources::find(GROUP, "v1", "leases", "").ok_or("leases are not known")?;
         let rows = [row, leases].map(Handle::from).to_vec();
-        let (follower, following) = Follower::new(registry, "leader election", rows);
+        let (follower, following) = Informer::new(registry, "leader election", rows);
         let stop = (CancellationToken::new(), CancellationToken::new());
         let election = LeaderElection {
             itself,
@@ -115,7 +115,7 @@ impl LeaderElection {
         Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook, figures }))
     }
 
-    async fn run(self, following: Following<Known>) {
+    async fn run(self, following: InformerTask<Known>) {
         let terms = async {
             self.stop.0.run_until_cancelled(self.follower.ready()).await;
             while !self.stop.0.is_cancelled() {
@@ -259,7 +259,7 @@ impl LeaderElection {
             let current = self.candidates.get(namespace, name, Read::Latest).await;
             let current = current.ok().flatten().filter(|current| Candidate::of(current).is_gone(now));
             let Some(current) = current else { continue };
-            match self.candidates.delete_as_seen(&current).await {
+            match self.candidates.delete_exact(&current).await {
                 Ok(_) => tracing::info!(namespace, name, "removed a lease candidate that expired"),
                 Err(status) => {
                     let error = &status.message;

@@ -62,7 +62,7 @@ impl LegacyTokenTracking {
             return Ok(());
         }
         let now = self.client.now();
-        let kept = self.client.keep(NAMESPACE, NAME, &|current| wanted(current, now)).await;
+        let kept = self.client.reconcile(NAMESPACE, NAME, &|current| wanted(current, now)).await;
         kept.map_err(|status| status.message)?;
         if current.is_none() {
             *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());

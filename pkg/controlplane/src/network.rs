@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use client::{Client, Dialer, Error, Options, Source, Tls};
 use endpoints::dispatch::{Body, Response};
-use endpoints::proxy::{Failure, Network, Trust};
+use endpoints::proxy::{Network, Trust, UpgradeError};
 use http::Request;
 
 use crate::config::KubeletConfig;
@@ -62,7 +62,7 @@ impl Network for SystemNetwork {
         send(self.client(trust), request).await
     }
 
-    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, Failure> {
+    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, UpgradeError> {
         send_alone(self.client(trust), request).await
     }
 
@@ -80,7 +80,7 @@ impl Network for OneClient {
         send(&self.0, request).await
     }
 
-    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, Failure> {
+    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, UpgradeError> {
         send_alone(&self.0, request).await
     }
 
@@ -93,10 +93,10 @@ async fn send(client: &Client, request: Request<Body>) -> Result<Response, Strin
     client.send(request).await.map_err(|error| error.to_string())
 }
 
-async fn send_alone(client: &Client, request: Request<Body>) -> Result<Response, Failure> {
+async fn send_alone(client: &Client, request: Request<Body>) -> Result<Response, UpgradeError> {
     client.send_alone(request).await.map_err(|error| match error {
-        Error::Connect(error) => Failure::Dial(error),
-        other => Failure::Exchange(other.to_string()),
+        Error::Connect(error) => UpgradeError::Dial(error),
+        other => UpgradeError::Exchange(other.to_string()),
     })
 }
 

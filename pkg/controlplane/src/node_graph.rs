@@ -12,7 +12,7 @@ use authorization::Mode;
 use authorization::node::{Features, Graph, Graphs, Owned, PodUse, Policy, VolumeUse};
 use authorization::rbac::Rule;
 use futures::future::BoxFuture;
-use registry::follow::{Change, Follower, View, WhenAsked};
+use registry::informer::{Informer, ObjectChange, Projection, WhenAsked};
 use registry::{Registry, meta};
 use schema::proto::Envelope;
 use server::metrics::Collector;
@@ -40,8 +40,8 @@ pub(crate) struct Compiled {
     durations: Durations,
 }
 
-impl View for Compiled {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Compiled {
+    fn apply(&mut self, change: &ObjectChange) {
         let started = tokio::time::Instant::now();
         let storage = change.row().storage.as_ref();
         let envelope = change.bytes().and_then(|bytes| Envelope::parse(bytes).ok());
@@ -57,7 +57,7 @@ impl View for Compiled {
 }
 
 /// Has a graph take in an object as it is now, `None` if it is gone. Whether it could be read.
-fn take(graph: &mut Graph, change: &Change, referrer: Option<&Referrer<'_>>) -> bool {
+fn take(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>>) -> bool {
     let (namespace, name) = (change.namespace(), change.name());
     let node = referrer.map(Referrer::node_name).filter(|node| !node.is_empty());
     match change.row().plural {
@@ -128,7 +128,7 @@ impl Nodes {
         let rows = SOURCES.iter().filter_map(|(group, version, plural, _)| {
             resources::find(group, version, plural, "").filter(|row| catalog.serves(row))
         });
-        let followed = Follower::new(registry, "nodes", rows.map(Handle::from).collect());
+        let followed = Informer::new(registry, "nodes", rows.map(Handle::from).collect());
         let (graph, followed) = WhenAsked::new(followed, later);
         Nodes(Some((StoredGraph(graph), followed)))
     }

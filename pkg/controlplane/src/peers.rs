@@ -20,16 +20,16 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use client::{Address, Client, Limits, Options, Source, Tls, Trust};
-use egress::Network as Ways;
-use endpoints::aggregated::{Way, set_user};
-use endpoints::peers::{Named, PASSED_ON, PeerFigures, PeerGroups, PeerProxy, Peers, SyncFailure};
+use egress::Network as Dialers;
+use endpoints::aggregated::{BackendAddress, set_user};
+use endpoints::peers::{PEER_PROXIED, PeerFigures, PeerGroups, PeerProxy, Peers, ResourceName, SyncFailure};
 use endpoints::proxy::Network;
 use futures::future::{BoxFuture, join, ready};
 use http::header::{ACCEPT, HeaderValue};
 use http::{Method, Request};
 use registry::Registry;
 use registry::client::APISERVER_USER;
-use registry::follow::{Follower, Following};
+use registry::informer::{Informer, InformerTask};
 use schema::object::Object;
 use server::metrics::Collector;
 use storage::Storage;
@@ -85,19 +85,19 @@ impl Peers for Directory {
         &self.own_name
     }
 
-    fn serve(&self, named: &Named<'_>) -> bool {
+    fn serve(&self, named: &ResourceName<'_>) -> bool {
         let name = discovery::Name::of(named);
         self.said.load().resources.values().any(|resources| resources.contains(&name))
     }
 
-    async fn way(&self, named: &Named<'_>) -> Option<Way> {
+    async fn way(&self, named: &ResourceName<'_>) -> Option<BackendAddress> {
         let (said, name) = (self.said.load_full(), discovery::Name::of(named));
         let mut able: Vec<&String> =
             said.resources.iter().filter(|(_, all)| all.contains(&name)).map(|(server, _)| server).collect();
         while !able.is_empty() {
             let server = able.swap_remove(rand::random_range(0..able.len()));
             if let Some(Address { host, port }) = self.address(server).await {
-                return Some(Way { network: Arc::clone(&self.network), host, port });
+                return Some(BackendAddress { network: Arc::clone(&self.network), host, port });
             }
         }
         None
@@ -149,7 +149,7 @@ impl Proxying {
             row("apiregistration.k8s.io", "apiservices"),
         ];
         let rows = rows.into_iter().flatten().collect();
-        let (follower, following) = Follower::new(registry, "peers", rows);
+        let (follower, following) = Informer::new(registry, "peers", rows);
         let (met, all_met) = watch::channel(false);
         let asker = Asker {
             directory: Arc::clone(&directory),
@@ -189,14 +189,14 @@ fn client(config: &Config) -> Result<Client, String> {
         server_name: Some(SERVER_NAME.to_owned()),
         ..Tls::default()
     };
-    let dialer = config.egress.dialer(Ways::ControlPlane);
+    let dialer = config.egress.dialer(Dialers::ControlPlane);
     Client::new(Options { tls, dialer, ..Options::default() }).map_err(|error| error.to_string())
 }
 
 /// Asks other servers what they serve.
 struct Asker {
     directory: Arc<Directory>,
-    follower: Follower<Known>,
+    follower: Informer<Known>,
     client: Client,
     figures: PeerFigures,
     /// All that there were at start have been asked.
@@ -217,7 +217,7 @@ struct Peer {
 }
 
 impl Asker {
-    async fn run(mut self, following: Following<Known>) {
+    async fn run(mut self, following: InformerTask<Known>) {
         let asking = async {
             let mut seen = None;
             loop {
@@ -313,11 +313,11 @@ impl Asker {
         };
         set_user(request.headers_mut(), &asker)?;
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(ACCEPT_DISCOVERY));
-        request.headers_mut().insert(PASSED_ON, HeaderValue::from_static("true"));
+        request.headers_mut().insert(PEER_PROXIED, HeaderValue::from_static("true"));
         let answer = self.client.call(request, &DISCOVERY).await;
         let answer = answer.map_err(|error| error.of_request(&Method::GET, &uri))?;
         let code = answer.status().as_u16();
-        self.figures.passed_on(code, &Named { group: "", version: "", resource: "" });
+        self.figures.passed_on(code, &ResourceName { group: "", version: "", resource: "" });
         if code == 200 { Ok(answer.into_body()) } else { Err(format!("status {code}")) }
     }
 

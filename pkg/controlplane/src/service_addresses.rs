@@ -11,7 +11,7 @@ use client::services::{EndpointSlice, Lister, Resolver, Routing, Service};
 use client::webhook;
 use jsontree::Value;
 use registry::Registry;
-use registry::follow::{Change, Follower, Following, View};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use registry::meta;
 use schema::object::Object;
 
@@ -31,8 +31,8 @@ pub(crate) struct Known {
     owners: HashMap<Key, Key>,
 }
 
-impl View for Known {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
         let key: Key = (change.namespace().into(), change.name().into());
         if change.row().plural == "services" {
             match change.object() {
@@ -113,7 +113,7 @@ impl Known {
 pub(crate) struct ServiceAddresses(Arc<Resolver<Listed>>);
 
 /// Reads what was published last.
-struct Listed(Follower<Known>);
+struct Listed(Informer<Known>);
 
 impl Lister for Listed {
     fn service(&self, namespace: &str, name: &str) -> Option<Arc<Service>> {
@@ -130,11 +130,15 @@ impl Lister for Listed {
 
 impl ServiceAddresses {
     /// The Services of a registry, and what keeps them current while it runs. `loopback` is where this server is.
-    pub(crate) fn new(registry: &Registry, routing: Routing, loopback: Address) -> (Self, Following<Known>) {
+    pub(crate) fn new(
+        registry: &Registry,
+        routing: Routing,
+        loopback: Address,
+    ) -> (Self, InformerTask<Known>) {
         let services = resources::find("", "v1", "services", "").map(Handle::from);
         let slices = resources::find("discovery.k8s.io", "v1", "endpointslices", "").map(Handle::from);
         let rows = services.into_iter().chain(slices).collect();
-        let (follower, following) = Follower::new(registry, "services and their endpoints", rows);
+        let (follower, following) = Informer::new(registry, "services and their endpoints", rows);
         (ServiceAddresses(Arc::new(Resolver { lister: Listed(follower), routing, loopback })), following)
     }
 
@@ -163,7 +167,7 @@ impl ServiceAddresses {
     }
 
     /// As webhooks ask for them.
-    pub(crate) fn of_webhooks(&self) -> webhook::Services {
+    pub(crate) fn of_webhooks(&self) -> webhook::ServiceResolver {
         let addresses = self.clone();
         Arc::new(move |namespace, name, port| {
             addresses.resolve(namespace, name, i32::from(port)).map_err(|status| status.message.clone())

@@ -84,7 +84,7 @@ impl DefaultServiceCidr {
 
     async fn sync(&self) -> Result<(), String> {
         let wanted = |current: Option<&Object>| wanted(current, &self.cidrs);
-        let kept = self.client.keep("", NAME, &wanted).await.map_err(|status| status.message)?;
+        let kept = self.client.reconcile("", NAME, &wanted).await.map_err(|status| status.message)?;
         let Some(current) = kept.object else { return Ok(()) };
         let had = tree::child(&current, "spec").map(|spec| tree::texts(spec, "cidrs").collect::<Vec<_>>());
         match verdict(&current, &self.cidrs) {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use cacher::Delegator;
 use registry::Registry;
-use registry::follow::Following;
 use registry::generic::Allocator;
+use registry::informer::InformerTask;
 use registry::services::{Families, Family, Leaks, Options, Ranges, STORAGE_PREFIX, Services};
 use server::metrics::Collector;
 use tokio::sync::Mutex;
@@ -48,7 +48,7 @@ pub(crate) fn with_pools(
     config: &Config,
     registry: Registry,
     delegator: &Delegator,
-) -> Result<(Registry, Arc<Repairs>, Following<Ranges>), RunError> {
+) -> Result<(Registry, Arc<Repairs>, InformerTask<Ranges>), RunError> {
     let options = Options {
         families: families(&config.services),
         node_ports: config.services.node_ports.clone(),

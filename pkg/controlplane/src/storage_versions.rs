@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::api::catalog::Catalog;
-use ::api::resources::{self, Resource, Storage as StorageRow};
+use ::api::resources::{self, Resource, StorageSpec};
 use ::api::tree;
 use apimachinery::features::Release;
 use apimachinery::time::UnixTime;
@@ -142,7 +142,7 @@ impl StorageVersions {
 
     async fn register_one(&self, entry: &Entry) -> Result<(), String> {
         let empty = object(json!({"metadata": {"name": entry.name}, "spec": {}}));
-        let made = self.client.keep("", &entry.name, &|current| missing(current, &empty)).await;
+        let made = self.client.reconcile("", &entry.name, &|current| missing(current, &empty)).await;
         made.map_err(|status| status.message)?;
         let now = self.status.now();
         let wanted = |current: Option<&Object>| registered(current?, &self.server, entry, now);
@@ -226,7 +226,7 @@ fn entries(catalog: &Catalog, oldest: Release) -> Vec<Entry> {
     entries
 }
 
-fn encoding(group: &resources::Group, plural: &str, storage: &StorageRow, oldest: Release) -> String {
+fn encoding(group: &resources::Group, plural: &str, storage: &StorageSpec, oldest: Release) -> String {
     if plural == DEFINITIONS.0 {
         return DEFINITIONS.1.to_owned();
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use authorization::Authorizer;
+use endpoints::cpu_pool::CpuPool;
 use endpoints::dispatch::Dispatch;
-use endpoints::heavy::HeavyPool;
 use storage::Storage;
 
 use crate::config::Config;
@@ -85,7 +85,7 @@ impl TestServer {
     }
 
     /// The threads of heavy requests, to keep them busy.
-    pub fn heavy(&self) -> HeavyPool {
+    pub fn heavy(&self) -> CpuPool {
         self.running.heavy().clone()
     }
 

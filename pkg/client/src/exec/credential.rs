@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use jsontree::{Object, Value, json};
 use serde::Deserialize;
 
-use super::Issued;
+use super::PluginCredentials;
 use crate::tls;
 
 /// The version in which everything is said.
@@ -59,12 +59,12 @@ pub(super) fn info(version: &str, cluster: Option<&Cluster>, interactive: bool) 
 struct Credential {
     kind: String,
     api_version: String,
-    status: Option<Said>,
+    status: Option<CredentialStatus>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Said {
+struct CredentialStatus {
     expiration_timestamp: Option<String>,
     token: String,
     client_certificate_data: String,
@@ -75,7 +75,7 @@ struct Said {
 ///
 /// # Errors
 /// In upstream's words.
-pub(super) fn read(output: &[u8], version: &str) -> Result<Issued, String> {
+pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, String> {
     let decoding = |why: String| format!("decoding stdout: {why}");
     let text = schema::yaml::to_json(output).map_err(|error| decoding(error.to_string()))?;
     let said: Credential = serde_json::from_slice(&text.json).map_err(|error| decoding(error.to_string()))?;
@@ -109,5 +109,5 @@ pub(super) fn read(output: &[u8], version: &str) -> Result<Issued, String> {
         validity = Some(leaf.map_err(|why| format!("failed parsing client leaf certificate: {why}"))?);
     }
     let token = (!said.token.is_empty()).then_some(said.token);
-    Ok(Issued { token, certificate, validity, until: until.transpose()? })
+    Ok(PluginCredentials { token, certificate, validity, until: until.transpose()? })
 }

@@ -205,7 +205,7 @@ impl Watcher {
             lost.store(was && !verdict.available, std::sync::atomic::Ordering::Relaxed);
             verdict.told(current, now)
         };
-        match self.status.keep("", &service.name, &wanted).await {
+        match self.status.reconcile("", &service.name, &wanted).await {
             Ok(kept) => {
                 if kept.written && lost.into_inner() {
                     self.figures.lost(&service.name, verdict.reason);

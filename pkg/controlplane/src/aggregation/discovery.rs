@@ -7,8 +7,8 @@ use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST as RESOURCES,
 };
 use schema::json::decode_within;
+use schema::memory::DecodeBudget;
 use schema::object::Object;
-use schema::room::Room;
 use schema::table::Message;
 
 /// Whether a media type says that the document is an aggregated one.
@@ -50,7 +50,7 @@ fn kind(group: &str, version: &str, kind: &str) -> Value {
 }
 
 fn decoded(message: &'static Message, document: &[u8]) -> Result<Object, String> {
-    let decoded = decode_within(message, document, Room::of_body(document.len()));
+    let decoded = decode_within(message, document, DecodeBudget::of_body(document.len()));
     decoded.map(|decoded| decoded.object).map_err(|error| error.to_string())
 }
 

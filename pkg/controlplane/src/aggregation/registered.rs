@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::tree::{child, children, flag, integer, text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use registry::follow::{Change, View};
+use registry::informer::{ObjectChange, Projection};
 use registry::meta;
 use schema::object::Object;
 
@@ -49,8 +49,8 @@ pub(super) struct Place {
     pub(super) insecure: bool,
 }
 
-impl View for Registered {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Registered {
+    fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         match change.object() {
             Some(object) => {

@@ -10,7 +10,7 @@ use apimachinery::features::Gate;
 use apimachinery::field::{self, Error};
 use authentication::Anonymous;
 use authentication::oidc::{
-    AnonymousAuth, AuthenticationConfiguration, IssuerOptions, IssuerWays, Issuers, Metrics, OidcTokens,
+    AnonymousAuth, AuthenticationConfiguration, IssuerEgress, IssuerOptions, Issuers, Metrics, OidcTokens,
     SIGNING_ALGORITHMS, validate,
 };
 use egress::{Egress, Network};
@@ -76,9 +76,9 @@ impl OpenId {
 }
 
 /// The ways to issuers that a configuration can name.
-fn ways(egress: &Egress) -> Option<IssuerWays> {
+fn ways(egress: &Egress) -> Option<IssuerEgress> {
     let way = |network| egress.way(network).cloned();
-    let ways = || IssuerWays { control_plane: way(Network::ControlPlane), cluster: way(Network::Cluster) };
+    let ways = || IssuerEgress { control_plane: way(Network::ControlPlane), cluster: way(Network::Cluster) };
     egress.is_configured().then(ways)
 }
 

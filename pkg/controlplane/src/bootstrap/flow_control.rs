@@ -58,7 +58,8 @@ impl FlowControl {
         for (client, objects) in [&self.levels, &self.schemas] {
             for wanted in objects {
                 let name = meta::text(wanted, "name");
-                let kept = client.keep("", name, &|current| revised(client.row(), current, wanted)).await;
+                let kept =
+                    client.reconcile("", name, &|current| revised(client.row(), current, wanted)).await;
                 let kept = settled(kept)?.and_then(|kept| kept.object);
                 if let Some(schema) = kept.filter(|object| tree::text(object, "kind") == "FlowSchema") {
                     settled(self.dangling.report(&schema).await)?;
@@ -78,7 +79,7 @@ impl FlowControl {
         for (client, objects) in [&self.schemas, &self.levels] {
             let present = client.list("", Read::Cached).await.map_err(|status| status.message)?;
             for unwanted in present.iter().filter(|object| is_left_over(object, objects)) {
-                settled(client.delete_as_seen(unwanted).await)?;
+                settled(client.delete_exact(unwanted).await)?;
             }
         }
         let (schemas, _) = &self.schemas;

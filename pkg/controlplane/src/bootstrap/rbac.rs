@@ -8,7 +8,7 @@ use authorization::rbac::{self, Rule};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use jsontree::{Value, json};
-use registry::client::{Client, Kept, Read};
+use registry::client::{Client, Read, Reconciled};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 
@@ -102,7 +102,7 @@ async fn keep_missing(client: &Client, name: &str, mut object: Object) -> regist
         meta::set(&mut object, system, None);
     }
     meta::set_text(&mut object, "name", name);
-    client.keep("", name, &|current| current.is_none().then(|| object.clone())).await.map(drop)
+    client.reconcile("", name, &|current| current.is_none().then(|| object.clone())).await.map(drop)
 }
 
 /// A binding to the role of `template` with everybody whom `old` binds.
@@ -119,19 +119,19 @@ fn bound_as(template: &Object, old: &Object) -> Object {
     binding
 }
 
-async fn ensure_role(client: &Client, expected: &Object) -> registry::Result<Kept> {
+async fn ensure_role(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
     let (namespace, name) = place(expected);
-    client.keep(namespace, name, &|current| role(current, expected)).await
+    client.reconcile(namespace, name, &|current| role(current, expected)).await
 }
 
 /// A binding to another role is not changed but replaced: who may bind that role is asked anew.
-async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<Kept> {
+async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
     let (namespace, name) = place(expected);
     let current = client.get(namespace, name, Read::Cached).await?;
     if let Some(current) = current.filter(|current| !is_protected(current) && !same_role(current, expected)) {
-        client.delete_as_seen(&current).await?;
+        client.delete_exact(&current).await?;
     }
-    client.keep(namespace, name, &|current| binding(current, expected)).await
+    client.reconcile(namespace, name, &|current| binding(current, expected)).await
 }
 
 fn place(object: &Object) -> (&str, &str) {
@@ -139,7 +139,7 @@ fn place(object: &Object) -> (&str, &str) {
 }
 
 /// A failure in words, with the object's name.
-fn outcome(object: &Object, outcome: registry::Result<Kept>) -> Result<(), String> {
+fn outcome(object: &Object, outcome: registry::Result<Reconciled>) -> Result<(), String> {
     let kind = tree::text(object, "kind").to_ascii_lowercase();
     let (namespace, name) = place(object);
     let kept =

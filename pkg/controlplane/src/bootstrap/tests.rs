@@ -222,7 +222,7 @@ async fn a_binding_to_another_role_is_replaced() {
     let mut wrong = binding.clone();
     unify(&mut wrong);
     object::set(&mut wrong, &["roleRef", "name"], "view");
-    client.keep("", "cluster-admin", &|current| missing(current, &wrong)).await.unwrap();
+    client.reconcile("", "cluster-admin", &|current| missing(current, &wrong)).await.unwrap();
     cluster.start(|_| {}).await;
     let replaced = client.get("", "cluster-admin", Read::Cached).await.unwrap().unwrap();
     assert_eq!(replaced.get("roleRef"), binding.get("roleRef"));
@@ -245,7 +245,7 @@ async fn what_an_earlier_release_made_goes_and_what_others_made_is_looked_after(
         );
         object::set(&mut schema, &["spec", "priorityLevelConfiguration", "name"], "none");
         schema.remove("status");
-        client.keep("", name, &|current| missing(current, &schema)).await.unwrap();
+        client.reconcile("", name, &|current| missing(current, &schema)).await.unwrap();
     }
     FlowControl::new(&cluster.registry).unwrap().maintain().await.unwrap();
     assert!(client.get("", "old", Read::Cached).await.unwrap().is_none());

@@ -63,7 +63,7 @@ impl Cleanup {
 
     async fn delete_all(&self, row: &Handle) -> Result<(), Verdict> {
         let failed = |reason| move |message: String| ("True", reason, message);
-        let target = Target { row: row.row(), namespace: "", name: "" };
+        let target = Target { resource: row.row(), namespace: "", name: "" };
         let options = DeleteOptions::default();
         let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
         let deleted = self.registry.delete_collection(&target, &ListOptions::default(), &request).await;
@@ -104,7 +104,7 @@ impl Cleanup {
             }
             (&new != current).then_some(new)
         };
-        match self.status.keep("", &definition.name, &wanted).await {
+        match self.status.reconcile("", &definition.name, &wanted).await {
             Ok(kept) => kept.object.is_some(),
             Err(status) => {
                 if status.reason != "NotFound" {

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Figures, Place, Ways, Webhook};
+use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;
@@ -30,7 +30,7 @@ const RESPONSE_BYTES_MAX: usize = 16 << 20;
 #[derive(Clone)]
 pub(crate) struct Common {
     /// The ways to them.
-    pub(crate) ways: Ways,
+    pub(crate) ways: Dialers,
     /// Who calls: nobody in particular, but this server itself where it asks itself.
     pub(crate) credentials: WebhookCredentials,
     /// What is counted.
@@ -43,7 +43,7 @@ pub(crate) struct Common {
 pub(super) struct WebhookConversion {
     /// The definition's name.
     definition: String,
-    place: Place,
+    place: WebhookAddress,
     authorities: Vec<u8>,
     /// The version of reviews that both sides know.
     review: Option<Review>,
@@ -60,7 +60,7 @@ impl WebhookConversion {
         let config = child(conversion, "webhookClientConfig")?;
         let service = child(config, "service").map(|service| {
             let port = service.get("port").and_then(|port| port.as_u64()).and_then(|n| u16::try_from(n).ok());
-            Place::Service {
+            WebhookAddress::Service {
                 namespace: text(service, "namespace").to_owned(),
                 name: text(service, "name").to_owned(),
                 port: port.unwrap_or(443),
@@ -69,7 +69,7 @@ impl WebhookConversion {
         });
         Some(Arc::new(WebhookConversion {
             definition: definition.to_owned(),
-            place: service.unwrap_or_else(|| Place::Url(text(config, "url").to_owned())),
+            place: service.unwrap_or_else(|| WebhookAddress::Url(text(config, "url").to_owned())),
             // Validation has seen to it that it is base64.
             authorities: STANDARD.decode(text(config, "caBundle")).unwrap_or_default(),
             review: texts(conversion, "conversionReviewVersions").find_map(Review::of_version),

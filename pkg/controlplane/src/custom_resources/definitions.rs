@@ -7,7 +7,7 @@ use ::api::resources;
 use ::api::resources::custom::{BULK, Names};
 use ::api::tree::{child, children, text, texts};
 use bytes::Bytes;
-use registry::follow::{Change, View};
+use registry::informer::{ObjectChange, Projection};
 use registry::meta;
 use schema::json::{Outline, decode_outline};
 use schema::object::Object;
@@ -56,8 +56,8 @@ impl Definitions {
     }
 }
 
-impl View for Definitions {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Definitions {
+    fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         self.unreadable.remove(change.name());
         let read = |bytes: &Bytes| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::api::catalog::{self, CustomResource, Group};
-use ::api::cel_times::CelTimes;
+use ::api::cel_times::CelMetrics;
 use ::api::resources::Handle;
 use ::api::resources::custom::{CustomKind, Names, SchemaText};
 use ::api::tree::child;
@@ -240,7 +240,7 @@ fn rows(
     made_from: &MadeFrom,
     minor: u32,
     webhooks: &Common,
-    cel_times: &Arc<CelTimes>,
+    cel_times: &Arc<CelMetrics>,
 ) -> Option<(CustomResource, Option<Arc<dyn Convert>>)> {
     let read = definition.outline();
     let read =

@@ -172,7 +172,7 @@ async fn a_service_that_was_changed_is_left_alone_and_one_that_is_gone_comes_bac
         schema::object::set(&mut service, &["metadata", "labels", "x"], "y");
         Some(service)
     };
-    services.keep("default", "kubernetes", &labelled).await.unwrap();
+    services.reconcile("default", "kubernetes", &labelled).await.unwrap();
     let revision = storage.get(key).await.unwrap().kv.unwrap().mod_revision;
     sleep(A_WHILE).await;
     let now = storage.get(key).await.unwrap().kv.unwrap().mod_revision;

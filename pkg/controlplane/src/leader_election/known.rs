@@ -7,7 +7,7 @@ use api::resources;
 use apimachinery::names;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
-use registry::follow::{Change, View};
+use registry::informer::{ObjectChange, Projection};
 use registry::{StoredRef, codec};
 use schema::object::Object;
 
@@ -38,8 +38,8 @@ pub(super) struct Known {
     changes: u64,
 }
 
-impl View for Known {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
         if change.row().plural == "leases" {
             let name = Name { namespace: change.namespace().into(), lease: change.name().into() };
             match change.bytes() {

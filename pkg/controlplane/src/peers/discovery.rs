@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use ::api::tree::{children, text};
-use endpoints::peers::Named;
+use endpoints::peers::ResourceName;
 use jsontree::Value;
 use schema::builtin::IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST as AGGREGATED;
 use schema::json::decode_within;
+use schema::memory::DecodeBudget;
 use schema::object::Object;
-use schema::room::Room;
 
 use super::text_at;
 
@@ -21,8 +21,8 @@ pub(super) struct Name {
 }
 
 impl Name {
-    pub(super) fn of(named: &Named<'_>) -> Self {
-        let Named { group, version, resource } = *named;
+    pub(super) fn of(named: &ResourceName<'_>) -> Self {
+        let ResourceName { group, version, resource } = *named;
         Name { group: group.into(), version: version.into(), resource: resource.into() }
     }
 }
@@ -42,14 +42,14 @@ impl Said {
     /// # Errors
     /// It is none.
     pub(super) fn take(&mut self, document: &[u8]) -> Result<(), String> {
-        let decoded = decode_within(&AGGREGATED, document, Room::of_body(document.len()));
+        let decoded = decode_within(&AGGREGATED, document, DecodeBudget::of_body(document.len()));
         let list = decoded.map_err(|error| error.to_string())?.object;
         for group in children(&list, "items") {
             let name = text_at(group, "metadata", "name");
             for version in children(group, "versions") {
                 self.resources.extend(children(version, "resources").map(|resource| {
                     let (version, resource) = (text(version, "version"), text(resource, "resource"));
-                    Name::of(&Named { group: name, version, resource })
+                    Name::of(&ResourceName { group: name, version, resource })
                 }));
             }
             let is_known = self.groups.iter().any(|known| text_at(known, "metadata", "name") == name);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn serves(said: &Said, group: &str, version: &str, resource: &str) -> bool {
-        said.resources.contains(&Name::of(&Named { group, version, resource }))
+        said.resources.contains(&Name::of(&ResourceName { group, version, resource }))
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ::api::tree;
-use registry::follow::{Change, View};
+use registry::informer::{ObjectChange, Projection};
 use schema::object::{self, Object};
 
 use super::{GroupVersion, text_at};
@@ -22,8 +22,8 @@ pub(super) struct Known {
     changes: u64,
 }
 
-impl View for Known {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
         let name: Box<str> = change.name().into();
         if change.row().plural == "leases" {
             // Others are many, and change often.

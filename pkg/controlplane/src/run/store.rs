@@ -15,7 +15,7 @@ use storage::mvcc::{Archive, Image};
 use storage::{Routed, Storage};
 use storage_embedded::Embedded;
 use storage_embedded::snapshot::{self, Snapshot};
-use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
+use storage_etcd3::{Compactor, CustomDialer, Dialing, Etcd, LeaseFigures, TlsFiles};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -248,7 +248,7 @@ fn options(
     options.traced = traced;
     options.leases = Arc::clone(leases);
     if let Some(dialer) = dialer {
-        options.way = Some(Way::new(way(dialer)));
+        options.way = Some(CustomDialer::new(way(dialer)));
         options.dial_timeout = PROXIED_DIAL_TIMEOUT;
     }
     options

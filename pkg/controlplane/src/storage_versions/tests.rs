@@ -1,7 +1,7 @@
 //! Claims about what servers say of the versions that they store.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use ::api::catalog::Serving;
+use ::api::catalog::ServedSelection;
 use apimachinery::features::{Effective, Gates};
 
 use super::*;
@@ -9,7 +9,7 @@ use super::*;
 const NOW: UnixTime = UnixTime { seconds: 60, nanos: 0 };
 
 fn builtin() -> Catalog {
-    let serving = Serving { gates: Gates::default(), ..Serving::default() };
+    let serving = ServedSelection { gates: Gates::default(), ..ServedSelection::default() };
     Catalog::builtin(serving.rows().unwrap())
 }
 

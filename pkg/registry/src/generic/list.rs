@@ -76,7 +76,7 @@ impl Registry {
             predicate,
             scope,
         };
-        let listed = match self.conversion(target.row, storage)? {
+        let listed = match self.conversion(target.resource, storage)? {
             Some(conversion) => self.list_converted(&stored, query, &conversion).await?,
             None => self.delegator.list(&stored.resource, query).await,
         };

@@ -83,7 +83,7 @@ fn row(path: &str) -> &'static Resource<'static> {
 
 fn target<'n>(plural: &str, name: &'n str) -> Target<'n> {
     let row = row(plural);
-    Target { row, namespace: if row.namespaced { NAMESPACE } else { "" }, name }
+    Target { resource: row, namespace: if row.namespaced { NAMESPACE } else { "" }, name }
 }
 
 fn object(value: Value) -> Object {

@@ -8,8 +8,8 @@
 //! Unlike upstream, a request that was refused before its handler ran (401, 403) is counted too.
 
 mod bodies;
+mod field_validation;
 mod terminated;
-mod validated;
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -27,8 +27,8 @@ use apimachinery::request_info::RequestInfo;
 use jsontree::same;
 
 use bodies::Bodies;
+pub(crate) use field_validation::{Directive, Validated};
 use terminated::Terminated;
-pub(crate) use validated::{Directive, Validated};
 
 /// A resource or subresource that the server knows, as labels name it.
 #[derive(Debug, Clone, Copy, Eq, PartialOrd, Ord)]

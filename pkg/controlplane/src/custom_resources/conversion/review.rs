@@ -6,8 +6,8 @@ use apimachinery::field::{ErrorList, Path, aggregate};
 use apimachinery::go_quote::quote;
 use jsontree::{Value, json};
 use schema::json;
+use schema::memory::DecodeBudget;
 use schema::object::{Object, go_type};
-use schema::room::Room;
 
 /// A version of `ConversionReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Review {
     /// # Errors
     /// Why there are none.
     pub(super) fn answer(self, body: &[u8], uid: &str) -> Result<Vec<Value>, String> {
-        let read = json::decode_untyped_within(body, Room::of_body(body.len()));
+        let read = json::decode_untyped_within(body, DecodeBudget::of_body(body.len()));
         let mut answer = read.map_err(|error| error.to_string())?.value;
         let empty = Object::new();
         let members = answer.as_object().unwrap_or(&empty);

@@ -52,7 +52,7 @@ impl Judge<'_> {
                 self.errors.push(Error::invalid(&path, &default, "must not have unknown fields"));
             }
             let faults = if !metadata {
-                structural::faults_of_default(&path, compiled, &default, embedded)
+                structural::validate_default(&path, compiled, &default, embedded)
             } else {
                 structural::faults(&path, compiled, &default)
             };
