@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apimachinery::features::{Gate, Release, Stage};
+use component_base::features::{Gate, Release, Stage};
 
 /// The file that lists the gates that are read.
 const LIST: &str = "pkg/controlplane/src/features.rs";

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
 use api::defaults::Defaults;
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use divan::{Bencher, black_box};
 use jsontree::json;
 use schema::object::Object;

@@ -28,9 +28,9 @@ mod workload;
 use crate::options::DeleteOptions;
 use crate::resources::Resource;
 use crate::tree::{child, text};
-use apimachinery::features::{Gate, Gates};
 use apimachinery::go_quote::Quoted;
 use collector::Warnings;
+use component_base::features::{Gate, Gates};
 use schema::object::{Object, get_i64, get_str};
 
 use custom::custom_object;
@@ -207,7 +207,7 @@ fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
 #[cfg(test)]
 mod tests {
     use super::testing::{created, created_with, status_updated, updated};
-    use apimachinery::features::{Gate, Gates};
+    use component_base::features::{Gate, Gates};
     use jsontree::json;
 
     const RESERVED: &str = "metadata.name: names ending with \".static.k8s.io\" are reserved for static \

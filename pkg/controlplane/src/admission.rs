@@ -18,8 +18,8 @@ use admission::{
     PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount,
     StorageObjectInUseProtection, TaintNodesByCondition, Writes,
 };
-use apimachinery::features::{Gate, Gates};
 use authorization::Authorizer;
+use component_base::features::{Gate, Gates};
 
 use crate::admission_config::Configurations;
 use crate::config::{AdmissionConfig, PodConfig};

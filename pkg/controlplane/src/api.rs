@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
-use apimachinery::features::Gate;
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
@@ -17,6 +16,7 @@ use client::Address;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::services::Routing;
 use client::webhook::Ways;
+use component_base::features::Gate;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};

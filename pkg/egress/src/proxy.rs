@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::Span;
 use client::{Address, Dial, Dialing, Io, Secured, Source, Tls, Trust, Way};
+use component_base::trace::Span;
 use http::Uri;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};

@@ -27,8 +27,6 @@ use std::time::Duration;
 
 use api::resources::{Handle, Resource, Storage as StorageRow};
 use api::validation::kinds::Settings;
-use apimachinery::clock::Clock;
-use apimachinery::features::Gates;
 use apimachinery::field;
 use apimachinery::go_quote;
 use apimachinery::gvk::{GroupKind, GroupResource};
@@ -37,6 +35,8 @@ use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
 use cacher::Delegator;
+use component_base::clock::Clock;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 use storage::Turns;

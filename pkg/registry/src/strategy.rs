@@ -20,10 +20,10 @@ use api::resources::{Builtin, Resource};
 use api::semantic::equal_members;
 use api::validation::kinds::{self, Settings};
 use api::validation::{NameRule, validate_object_meta, validate_object_meta_update};
-use apimachinery::features::Gates;
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 

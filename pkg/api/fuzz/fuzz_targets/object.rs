@@ -7,7 +7,7 @@ use api::managed_fields::FieldManager;
 use api::printers::{Printer, Subject};
 use api::resources::{self, Resource};
 use api::{conversion, defaults, semantic, validation, warnings};
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use apimachinery::time::UnixTime;
 use libfuzzer_sys::fuzz_target;
 use schema::proto::{self, Envelope};

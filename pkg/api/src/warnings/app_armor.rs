@@ -88,7 +88,7 @@ mod tests {
     use super::super::before_create;
     use crate::resources::find;
     use crate::warnings::testing::{created, object};
-    use apimachinery::features::Gates;
+    use component_base::features::Gates;
     use jsontree::{Value, json};
 
     fn with(annotation: &str, spec: Value) -> Value {

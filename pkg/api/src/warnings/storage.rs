@@ -7,8 +7,8 @@ use super::containers::fractions;
 use super::node;
 use super::volumes::old_drivers;
 use crate::tree::{child, children, list, text};
-use apimachinery::features::Gate;
 use apimachinery::field::Path;
+use component_base::features::Gate;
 use schema::object::{Object, get_list, get_object};
 
 const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";

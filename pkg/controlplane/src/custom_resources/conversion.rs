@@ -7,12 +7,12 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use ::api::tree::{child, text, texts};
-use apimachinery::trace::Span;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::{Figures, Place, Ways, Webhook};
+use component_base::trace::Span;
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use ::api::catalog::Serving;
-use apimachinery::features::{Effective, Gates};
+use component_base::features::{Effective, Gates};
 
 use super::*;
 

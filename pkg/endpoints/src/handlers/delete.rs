@@ -3,11 +3,11 @@
 use admission::Options;
 use api::options::{DeleteOptions, IGNORE_STORE_READ_ERROR};
 use api::validation::kinds::undeletable;
-use apimachinery::features::Gate;
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use authorization::Attributes;
+use component_base::features::Gate;
 use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;
 

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 
 use api::resources::{self, Resource, Storage as StorageRow};
-use apimachinery::features::Release;
 use apimachinery::status::Status;
 use bytes::Bytes;
+use component_base::features::Release;
 
 use super::Result;
 use crate::codec;

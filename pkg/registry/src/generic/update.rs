@@ -8,8 +8,8 @@ use api::warnings;
 use apimachinery::field::{self, ErrorList};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
-use apimachinery::trace::Span;
 use apimachinery::user_info::UserInfo;
+use component_base::trace::Span;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 

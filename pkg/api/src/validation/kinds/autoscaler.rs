@@ -8,9 +8,9 @@ use crate::tree::{child, children, integer, list, maybe_integer, maybe_text, tex
 use crate::validation::NameRule;
 use crate::validation::resources::{nonnegative_quantity, quantity};
 use crate::validation::value::{invalid_each, one_of};
-use apimachinery::features::Gate;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use component_base::features::Gate;
 use schema::object::Object;
 
 /// The rules of HorizontalPodAutoscalers.

@@ -4,9 +4,9 @@ use super::{Given, ITEMS_MAX, at_most};
 use crate::tree::{child, children, list, text};
 use crate::validation::expression::Releases;
 use crate::validation::volume_source::csi_driver;
-use apimachinery::features::Gate;
 use apimachinery::field::{Error, ErrorList, Path};
 use cel::devices::{Features, SelectorError, Selectors};
+use component_base::features::Gate;
 use schema::object::Object;
 
 /// Longest expression that selects devices, in bytes.

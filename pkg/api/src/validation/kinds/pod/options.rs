@@ -6,7 +6,7 @@ use crate::tree::{child, children, flag, list, text};
 use crate::validation::Spelling;
 use crate::validation::kinds::Given;
 use crate::validation::resources::has_partial_huge_pages;
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use schema::object::Object;
 
 /// What is allowed, or whose rules count. All false for a template that is new.
