@@ -28,7 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("kms", &["apimachinery", "component-base", "encryption", "grpc"]),
     ("authorization", &["jsontree", "apimachinery", "component-base", "schema", "cel", "api"]),
     ("audit", &["jsontree", "apimachinery", "component-base", "schema", "authorization"]),
-    ("flowcontrol", &["apimachinery"]),
+    ("flowcontrol", &["apimachinery", "component-base"]),
     (
         "admission",
         &[
