@@ -19,8 +19,8 @@ use admission::{
     Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
     TaintNodesByCondition, Writes,
 };
-use apimachinery::features::{Gate, Gates};
 use authorization::Authorizer;
+use component_base::features::{Gate, Gates};
 
 use crate::admission_config::Configurations;
 use crate::config::{AdmissionConfig, PodConfig};

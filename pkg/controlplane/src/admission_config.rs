@@ -13,10 +13,10 @@ use ::admission::{
     EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfigError,
     PodSecurityConfiguration, PodTolerationConfiguration, QuotaConfiguration,
 };
-use apimachinery::features::Gates;
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::Figures;
+use component_base::features::Gates;
 
 use crate::admission::chosen;
 use crate::config::AdmissionConfig;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::catalog::{Catalog, ServedSelection};
-use apimachinery::features::Gate;
+use api::catalog::Catalog;
+use api::catalog::ServedSelection;
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
@@ -16,6 +16,7 @@ use client::Address;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::services::Routing;
 use client::webhook::Dialers;
+use component_base::features::Gate;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use authentication::service_account::{
     BoundTokens, LegacyTokens, SignerFigures, TokenCounters, TokenObjects, VerificationKeys,
 };
@@ -16,6 +15,7 @@ use authentication::{
 };
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
+use component_base::clock::Clock;
 use egress::Network;
 use futures::future::BoxFuture;
 use registry::Registry;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use futures::future::{BoxFuture, join, ready};
 use jsontree::{Value, json};
 use registry::{Client, Registry, meta};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use api::cel_times::CelMetrics;
-use apimachinery::metrics_page::{Family, Stability};
 use cacher::Delegator;
 use client::webhook::Figures;
+use component_base::metrics::{Family, Stability};
 use egress::Egress;
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::cpu_pool::CpuPool;

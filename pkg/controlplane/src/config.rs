@@ -17,7 +17,6 @@ use ::authorization::Mode;
 pub use ::egress::Egress;
 pub use aggregation::AggregationConfig;
 pub use api::runtime_config::RuntimeConfig;
-use apimachinery::features::Gates;
 pub use audit::{
     AuditConfig, AuditLogConfig, AuditMode, AuditWebhookConfig, BatchOptions, FileOptions, Format, Throttle,
     TruncateOptions,
@@ -25,6 +24,7 @@ pub use audit::{
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use client::Address;
+use component_base::features::Gates;
 pub use egress::egress;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};

@@ -14,8 +14,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use apimachinery::features::Gate;
 use arc_swap::ArcSwap;
+use component_base::features::Gate;
 use encryption::Figures;
 use futures::future::BoxFuture;
 use server::health::Check;

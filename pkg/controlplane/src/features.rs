@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use apimachinery::features::{Effective, Gate, Gates};
+use component_base::features::{Effective, Gate, Gates};
 use server::metrics::Collector;
 
 /// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
@@ -125,7 +125,7 @@ impl Collector for FeatureMetrics {
 
 #[cfg(test)]
 mod tests {
-    use apimachinery::features::Release;
+    use component_base::features::Release;
 
     use super::*;
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::api::resources::{self, Handle};
-use apimachinery::clock::Clock;
-use apimachinery::features::Gates;
+use component_base::clock::Clock;
+use component_base::features::Gates;
 use flowcontrol::{Configuration, FlowSchema, PriorityLevel};
 use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};

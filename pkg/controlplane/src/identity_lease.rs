@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use api::options::Preconditions;
 use api::tree;
-use apimachinery::features::Gate;
 use apimachinery::time::{UnixTime, parse_micro_time};
+use component_base::features::Gate;
 use jsontree::json;
 use registry::client::{Client, Read};
 use registry::{Registry, meta};

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use ::api::catalog::Catalog;
 use ::api::resources::{self, Handle};
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use futures::future::{BoxFuture, join};
 use registry::client::{Client, Read};
 use registry::informer::{Informer, InformerTask};

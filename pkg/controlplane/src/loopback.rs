@@ -11,8 +11,8 @@ use server::health::{Check, NamedCheck};
 use server::tls::TlsError;
 use server::tls::self_signed::{CertificatePair, Usage, authority, issue, not_after};
 
-use apimachinery::clock::Clock;
 use apimachinery::user_info::UserInfo;
+use component_base::clock::Clock;
 use registry::client::APISERVER_USER;
 
 use crate::system;

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use server::metrics::Collector;
 use sha2::{Digest, Sha256};
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use ::api::catalog::Catalog;
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use endpoints::peers::PeerProxy;
 use endpoints::write_barrier::WriteBarrier;
 use futures::future::BoxFuture;

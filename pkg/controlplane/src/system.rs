@@ -7,9 +7,9 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use admission::Environment;
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use endpoints::cpu_pool::CpuPool;
 use registry::Entropy;
 use rustix::process::setpriority_process;

@@ -6,8 +6,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::Span;
-use client::{Address, Dial, DialFuture, DialPath, Io, Source, Tls, TlsClient, Trust};
+use client::Address;
+use client::Dial;
+use client::DialFuture;
+use client::DialPath;
+use client::Io;
+use client::Source;
+use client::Tls;
+use client::TlsClient;
+use client::Trust;
+use component_base::trace::Span;
 use http::Uri;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};

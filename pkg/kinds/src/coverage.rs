@@ -3,7 +3,7 @@
 //! none. That list may only shrink: what has got rules, or is not served any more, must leave it.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jsontree::{Value, json};

@@ -21,10 +21,11 @@ use crate::validation::{NameRule, validate_object_meta, validate_object_meta_upd
 use api::options::DeleteOptions;
 use api::resources::{Builtin, Resource};
 use api::semantic::equal_members;
-use apimachinery::features::Gates;
+
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 

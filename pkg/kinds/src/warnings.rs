@@ -27,10 +27,11 @@ mod workload;
 
 use api::options::DeleteOptions;
 use api::resources::Resource;
-use api::tree::{child, text};
-use apimachinery::features::{Gate, Gates};
+use api::tree::child;
+use api::tree::text;
 use apimachinery::go_quote::Quoted;
 use collector::Warnings;
+use component_base::features::{Gate, Gates};
 use schema::object::{Object, get_i64, get_str};
 
 use custom::custom_object;
@@ -207,7 +208,7 @@ fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
 #[cfg(test)]
 mod tests {
     use super::testing::{created, created_with, status_updated, updated};
-    use apimachinery::features::{Gate, Gates};
+    use component_base::features::{Gate, Gates};
     use jsontree::json;
 
     const RESERVED: &str = "metadata.name: names ending with \".static.k8s.io\" are reserved for static \

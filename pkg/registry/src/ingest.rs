@@ -8,10 +8,14 @@ use std::sync::Arc;
 
 use api::conversion::normalise_for_storage;
 use api::resources::custom::BULK;
-use api::resources::{self, Encoding, Handle, Resource, StorageSpec};
-use apimachinery::features::{Gate, Gates};
+use api::resources::Encoding;
+use api::resources::Handle;
+use api::resources::Resource;
+use api::resources::StorageSpec;
+use api::resources::self;
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use kinds::defaults::Defaults;
 use schema::json;

@@ -21,14 +21,15 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use apimachinery::features::Gates;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
-use apimachinery::trace::{Span, Step};
 use audit::Sink;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
+use component_base::features::Gates;
+use component_base::trace::Span;
+use component_base::trace::Step;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
 

@@ -1,7 +1,7 @@
 //! What is counted of leases, with upstream's names (apiserver `storage/etcd3/metrics`).
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::Histogram;
+use component_base::metrics::{Family, Stability};
 
 const OBJECTS: Family = Family::histogram(
     Stability::Alpha,

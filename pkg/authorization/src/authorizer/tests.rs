@@ -5,11 +5,21 @@ use super::*;
 use crate::config::{Configuration, WebhookConfiguration};
 use crate::node::{self, Features, Graph};
 use crate::rbac::Index;
-use crate::webhook::{Attempt, CallResponse, Caller, Conditions, Options, Version};
-use crate::{AuthorizerDeps, Failure, Mode, Policies, Reload, Reloadable};
-use apimachinery::clock::TestClock;
+use crate::AuthorizerDeps;
+use crate::Failure;
+use crate::Mode;
+use crate::Policies;
+use crate::Reload;
+use crate::Reloadable;
+use crate::webhook::Attempt;
+use crate::webhook::CallResponse;
+use crate::webhook::Caller;
+use crate::webhook::Conditions;
+use crate::webhook::Options;
+use crate::webhook::Version;
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
+use component_base::clock::TestClock;
 use std::time::Duration;
 
 fn user(name: &str, groups: &[&str]) -> UserInfo {

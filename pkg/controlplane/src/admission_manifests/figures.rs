@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::files::shown;
 use crate::identity_lease;
 use crate::system::SystemClock;
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 
 const PREFIX: &str = "apiserver_manifest_admission_config_controller";
 

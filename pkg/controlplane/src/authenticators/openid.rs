@@ -5,14 +5,14 @@ mod reload;
 use std::path::Path;
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
-use apimachinery::features::Gate;
 use apimachinery::field::{self, Error};
 use authentication::Anonymous;
 use authentication::oidc::{
     AnonymousAuth, AuthenticationConfiguration, IssuerEgress, IssuerOptions, Issuers, Metrics, OidcTokens,
     SIGNING_ALGORITHMS, validate,
 };
+use component_base::clock::Clock;
+use component_base::features::Gate;
 use egress::{Egress, Network};
 use server::metrics::Collector;
 

@@ -6,7 +6,7 @@
 
 use api::resources::Resource;
 use api::{semantic, tree};
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use jsontree::json;
 use registry::client::{Client, Read};
 use registry::{Registry, meta};

@@ -1,7 +1,7 @@
 //! Claims about what a start leaves behind in the store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::collections::BTreeMap;
 
 use api::resources::{self, Resource};

@@ -7,12 +7,15 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use ::api::tree::{child, text, texts};
-use apimachinery::trace::Span;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
+use client::webhook::Dialers;
+use client::webhook::Figures;
+use client::webhook::Webhook;
+use client::webhook::WebhookAddress;
+use component_base::trace::Span;
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;

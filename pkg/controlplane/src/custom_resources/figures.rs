@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Stability};
 use server::metrics::Collector;
 
 const V2: Family = Family::counter(

@@ -1,7 +1,7 @@
 //! Claims about several servers over one store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 

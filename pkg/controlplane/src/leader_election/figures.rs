@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Stability};
 use server::metrics::Collector;
 
 use super::NAME;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use ::audit::{
     Batch, BatchOptions, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union,
 };
-use apimachinery::clock::Clock;
 use client::Dialer;
+use component_base::clock::Clock;
 use server::Auditor;
 use server::metrics::Collector;
 

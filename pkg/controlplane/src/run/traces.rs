@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use egress::Network;
 use server::Traces;
 use telemetry::{Provider, TracingConfiguration};

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use ::api::catalog::ServedSelection;
-use apimachinery::features::{Effective, Gates};
+use component_base::features::Effective;
+use component_base::features::Gates;
 
 use super::*;
 

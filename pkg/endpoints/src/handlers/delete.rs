@@ -2,11 +2,12 @@
 
 use admission::Options;
 use api::options::{DeleteOptions, IGNORE_STORE_READ_ERROR};
-use apimachinery::features::Gate;
+
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use authorization::Attributes;
+use component_base::features::Gate;
 use kinds::validation::kinds::undeletable;
 use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;

@@ -5,8 +5,9 @@
 
 use api::managed_fields::FieldManager;
 use api::resources::{self, Resource};
-use api::{conversion, semantic};
-use apimachinery::features::Gates;
+use api::conversion;
+use api::semantic;
+use component_base::features::Gates;
 use apimachinery::time::UnixTime;
 use kinds::printers::{Printer, Subject};
 use kinds::{defaults, validation, warnings};

@@ -5,7 +5,7 @@
 mod places;
 
 use api::resources::Resource;
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::Object;
 

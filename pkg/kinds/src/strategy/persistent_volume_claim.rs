@@ -3,7 +3,7 @@
 //! `api/persistentvolumeclaim/util.go`).
 
 use api::tree;
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::Object;
 

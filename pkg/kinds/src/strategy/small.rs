@@ -1,8 +1,8 @@
 //! Kinds with one rule each.
 
 use api::tree;
-use apimachinery::features::Gate;
 use apimachinery::time::UnixTime;
+use component_base::features::Gate;
 use jsontree::{Value, json};
 use schema::object::{self, Object};
 

@@ -49,10 +49,10 @@ mod storage;
 mod trust_bundle;
 mod workload;
 
-use apimachinery::features::{Gate, Gates};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::Quoted;
 use apimachinery::time::UnixTime;
+use component_base::features::{Gate, Gates};
 use schema::object::{Object, get_str};
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 
 /// How many characters of warnings an answer shows before it drops further ones (upstream's
 /// `truncateAtTotalRunes`).

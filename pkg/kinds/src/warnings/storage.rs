@@ -6,9 +6,12 @@ use super::collector::Warnings;
 use super::containers::fractions;
 use super::node;
 use super::volumes::old_drivers;
-use api::tree::{child, children, list, text};
-use apimachinery::features::Gate;
+use api::tree::child;
+use api::tree::children;
+use api::tree::list;
+use api::tree::text;
 use apimachinery::field::Path;
+use component_base::features::Gate;
 use schema::object::{Object, get_list, get_object};
 
 const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";

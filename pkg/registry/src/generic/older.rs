@@ -6,10 +6,12 @@
 
 use std::collections::HashMap;
 
-use api::resources::{self, Resource, StorageSpec};
-use apimachinery::features::Release;
+use api::resources::Resource;
+use api::resources::StorageSpec;
+use api::resources::self;
 use apimachinery::status::Status;
 use bytes::Bytes;
+use component_base::features::Release;
 
 use super::Result;
 use crate::codec;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use authorization::{Authorized, Unauthorized};
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::Histogram;
+use component_base::metrics::{Family, Stability};
 
 use super::authentications::BOUNDS;
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 use server::metrics::Collector;
 
 const REQUESTS: &str = "apiserver_conversion_webhook_request_total";

@@ -1,10 +1,15 @@
 //! Claims about a server that is audited.
 #![allow(clippy::unwrap_used)]
 
-use ::audit::{Event, FileOptions, Format, Level, RequestRecord, Stage};
-use apimachinery::clock::TestClock;
+use ::audit::Event;
+use ::audit::FileOptions;
+use ::audit::Format;
+use ::audit::Level;
+use ::audit::RequestRecord;
+use ::audit::Stage;
 use apimachinery::request_context::AuditId;
 use apimachinery::time::UnixTime;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 
 use super::*;

@@ -1,7 +1,7 @@
 //! Which fields stand behind which gate, kind by kind.
 
 use api::resources::Resource;
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 
 use super::Gated;
 

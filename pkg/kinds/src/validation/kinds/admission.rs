@@ -19,7 +19,7 @@ const REINVOCATION_POLICIES: &[&str] = &["IfNeeded", "Never"];
 
 #[cfg(test)]
 mod tests {
-    use apimachinery::features::{Gate, Gates};
+    use component_base::features::{Gate, Gates};
     use jsontree::json;
     use schema::object::Object;
 

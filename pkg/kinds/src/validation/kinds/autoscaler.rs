@@ -7,10 +7,16 @@ use super::{Given, GivenRules, metadata, metadata_update};
 use crate::validation::NameRule;
 use crate::validation::resources::{nonnegative_quantity, quantity};
 use crate::validation::value::{invalid_each, one_of};
-use api::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
-use apimachinery::features::Gate;
+use api::tree::child;
+use api::tree::children;
+use api::tree::integer;
+use api::tree::list;
+use api::tree::maybe_integer;
+use api::tree::maybe_text;
+use api::tree::text;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use component_base::features::Gate;
 use schema::object::Object;
 
 /// The rules of HorizontalPodAutoscalers.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::Histogram;
+use component_base::metrics::{Family, Stability};
 
 use super::{Labels, Requests};
 

@@ -5,8 +5,12 @@ use super::{affinity, security, spread, toleration, volumes};
 use crate::validation::Spelling;
 use crate::validation::kinds::Given;
 use crate::validation::resources::has_partial_huge_pages;
-use api::tree::{child, children, flag, list, text};
-use apimachinery::features::Gate;
+use api::tree::child;
+use api::tree::children;
+use api::tree::flag;
+use api::tree::list;
+use api::tree::text;
+use component_base::features::Gate;
 use schema::object::Object;
 
 /// What is allowed, or whose rules count. All false for a template that is new.

@@ -7,8 +7,8 @@ mod updates;
 use super::super::Settings;
 use super::*;
 use crate::defaults;
-use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use jsontree::{Value, json};
 use schema::object;
 

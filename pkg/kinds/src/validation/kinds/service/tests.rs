@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::validation::kinds::Settings;
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::{Value, json};
 
 fn service(changes: Value) -> Object {

@@ -1,7 +1,7 @@
 //! The clock as an argument: pure code asks a [`Clock`] that it was given, so
 //! that tests decide what time it is.
 
-use crate::time::UnixTime;
+use apimachinery::time::UnixTime;
 use std::sync::{Mutex, PoisonError};
 
 /// A source of the current time.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::time::UnixTime;
+use apimachinery::time::UnixTime;
 pub use latencies::{Latencies, Step};
 pub use remote::RemoteSpan;
 

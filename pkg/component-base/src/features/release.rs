@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use crate::go_quote::Quoted;
-use crate::strconv::{NumError, Problem};
+use apimachinery::go_quote::Quoted;
+use apimachinery::strconv::{NumError, Problem};
 
 /// A release, patches left out of account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,7 @@
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::histogram::Histogram;
+use super::Histogram;
 
 /// How far a family may be relied on, as upstream promises it (component-base `metrics/opts.go`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
