@@ -18,10 +18,10 @@ use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::Figures;
 
-use crate::admission::chosen;
+use crate::admission::table::chosen;
 use crate::config::AdmissionConfig;
+use crate::error::RunError;
 use crate::image_reviews::ImagePolicy;
-use crate::run::RunError;
 use file::AdmissionConfiguration;
 use manifests::{mutating_policies, validating_policies, webhooks};
 

@@ -34,15 +34,14 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
-use crate::api::PostStartHook;
 use crate::config::AggregationConfig;
+use crate::hook::PostStartHook;
 use crate::service_addresses::ServiceAddresses;
 use availability::{Verdict, Watcher};
 use described::{Describer, Told, unknown};
 use figures::Figures;
 use registered::{ApiService, Place, Registered};
 use remote::Remote;
-pub(crate) use remote::uri;
 
 const GROUP: &str = "apiregistration.k8s.io";
 /// The pause after a write that failed.

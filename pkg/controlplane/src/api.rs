@@ -22,12 +22,10 @@ use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
-use endpoints::heavy::HeavyPool;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
 use endpoints::proxy::LogFigures;
 use endpoints::served::{Asked, Description, Served};
-use endpoints::watch_drain::WatchDrain;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
@@ -35,7 +33,6 @@ use server::Fairness;
 use server::metrics::Collector;
 use storage::Storage;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use crate::admission::plugins::Plugins;
 use crate::aggregation::Aggregator;
@@ -48,20 +45,22 @@ use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds, Meanwhile};
+use crate::error::RunError;
 use crate::flow_control::FlowControl;
-use crate::forks::Template;
-use crate::loopback::{Itself, Loopback};
+use crate::hook::{Awaited, PostStartHook, awaited, hook};
+use crate::loopback::Itself;
 use crate::memory::Budgets;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
+use crate::process::Process;
 use crate::replicas::Replicas;
-use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::service_addresses::ServiceAddresses;
 use crate::services;
-use crate::start_hooks::{self, Awaited, Awaits, awaited};
+use crate::start_hooks::Awaits;
 use crate::system::{SystemClock, SystemEntropy};
 use crate::tasks::Tasks;
+use crate::template::Forkable;
 
 /// Where objects are.
 type Store = Arc<dyn Storage>;
@@ -98,56 +97,6 @@ pub struct Api {
     pub(crate) forkable: Forkable,
     /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
-}
-
-/// What forks of a server begin with, beside what is stored.
-#[derive(Clone)]
-pub(crate) struct Forkable {
-    /// What reads are answered from.
-    pub(crate) delegator: Delegator,
-    /// What is served by definitions.
-    pub(crate) kinds: Kinds,
-    /// What is built in and served.
-    pub(crate) builtin: Catalog,
-}
-
-impl Forkable {
-    /// Of a server that does not run yet, so that nothing is `served` but what is built in.
-    fn new(delegator: Delegator, kinds: Kinds, served: &Served) -> Self {
-        Forkable { delegator, kinds, builtin: Catalog::clone(&served.now().catalog) }
-    }
-}
-
-/// Work to be done at start, listed in health as `poststarthook/NAME`.
-pub struct PostStartHook {
-    /// Upstream's name of what it does.
-    pub name: &'static str,
-    /// Does it. An error ends the process.
-    pub work: BoxFuture<'static, Result<(), String>>,
-}
-
-/// What an API needs to know of the process that it is in.
-pub(crate) struct Process {
-    /// Watches end with it.
-    pub(crate) watch_drain: WatchDrain,
-    /// Connections that were handed over to others end with it.
-    pub(crate) shutdown: CancellationToken,
-    /// The files with the authorities by whose certificates clients log in.
-    pub(crate) client_authorities: Vec<PathBuf>,
-    /// What goes on beside requests.
-    pub(crate) tasks: Tasks,
-    /// Who decides what users may do, if not the modes of the configuration.
-    pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
-    /// The threads of heavy requests.
-    pub(crate) heavy: HeavyPool,
-    /// What the process may take of the machine's memory, in bytes.
-    pub(crate) memory_limit: Option<u64>,
-    /// How the server calls itself.
-    pub(crate) loopback: Loopback,
-    /// Calls of webhooks.
-    pub(crate) webhooks: Arc<client::webhook::Figures>,
-    /// What its parent held; none for a server that is no fork.
-    pub(crate) template: Option<Arc<Template>>,
 }
 
 /// Builds the API over a store.
@@ -316,7 +265,7 @@ fn flow_control(
 ) -> Result<Flow, RunError> {
     if !config.priority_and_fairness {
         // There is nothing to wait for: the limits are the configuration's.
-        hooks.push(start_hooks::hook("max-in-flight-filter", awaited(future::ready(()))));
+        hooks.push(hook("max-in-flight-filter", awaited(future::ready(()))));
         return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
     let (flow, following) = FlowControl::new(registry, config.chain.inflight).map_err(RunError::Bootstrap)?;

@@ -18,9 +18,9 @@ use registry::Registry;
 use registry::client::{Client, Read};
 use schema::object::Object;
 
-use crate::api::PostStartHook;
-use crate::bootstrap::object;
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
+use crate::desired::object;
+use crate::hook::PostStartHook;
 use crate::tasks::{First, Rounds, Tasks};
 use bundle::Bundle;
 

@@ -23,8 +23,8 @@ use server::metrics::Collector;
 
 use crate::bootstrap_secrets::StoredBootstrapSecrets;
 use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
+use crate::error::RunError;
 use crate::loopback::Loopback;
-use crate::run::RunError;
 use crate::run::service_account_keys::ServiceAccountKeys;
 use crate::system::{self, SystemClock};
 use crate::token_objects::StoredTokenObjects;

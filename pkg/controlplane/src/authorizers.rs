@@ -14,11 +14,11 @@ use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::metrics::Collector;
 
-use crate::api::Process;
 use crate::config::{AuthorizationConfig, Config, Standing};
+use crate::error::RunError;
 use crate::node_graph::{self, Nodes};
+use crate::process::Process;
 use crate::roles::StoredRoles;
-use crate::run::RunError;
 use crate::system::SystemClock;
 use crate::tasks::Tasks;
 use reload::Follower;

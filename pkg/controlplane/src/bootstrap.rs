@@ -12,14 +12,15 @@ use std::time::Duration;
 
 use apimachinery::features::Gate;
 use futures::future::{BoxFuture, join, ready};
-use jsontree::{Value, json};
+use jsontree::json;
 use registry::{Client, Registry, meta};
 use schema::object::Object;
 use storage::Storage;
 
-use crate::api::PostStartHook;
 use crate::authentication_info::AuthenticationInfo;
 use crate::config::{Config, Standing};
+use crate::desired::{missing, object};
+use crate::hook::PostStartHook;
 use crate::identity_lease::IdentityLease;
 use crate::kubernetes_service::KubernetesService;
 use crate::legacy_tokens::LegacyTokenTracking;
@@ -159,19 +160,6 @@ fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, Str
 /// Rounds once a minute, after a first one that has been done.
 fn minutely(what: &'static str) -> Rounds {
     Rounds { what, period: MINUTE, jitter: 0.1, first: First::Later }
-}
-
-/// What is wanted of an object that is only to exist.
-pub(crate) fn missing(current: Option<&Object>, object: &Object) -> Option<Object> {
-    current.is_none().then(|| object.clone())
-}
-
-/// The object that a literal stands for.
-pub(crate) fn object(literal: Value) -> Object {
-    match literal {
-        Value::Object(object) => object,
-        _ => Object::new(),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod load;
 mod patience;
 mod reload;
 mod store;
+mod value;
 
 #[cfg(test)]
 mod tests;
@@ -22,11 +23,11 @@ use server::health::Check;
 use server::metrics::Collector;
 use storage::Storage;
 
-use crate::api::PostStartHook;
 use crate::config::{Config, EncryptionConfig};
+use crate::error::RunError;
+use crate::hook::PostStartHook;
 use crate::identity_lease;
 use crate::reloads::{ReloadFigures, ReloadNames};
-use crate::run::RunError;
 use crate::system::SystemClock;
 use covers::Covers;
 use load::Loader;

@@ -20,7 +20,7 @@ use registry::follow::{Change, Follower, Following, View};
 use server::{Fairness, InflightLimits};
 use tokio::time::Instant;
 
-use crate::bootstrap;
+use crate::bootstrap::objects as bootstrapped;
 use crate::system::SystemClock;
 pub(crate) use dangling::Dangling;
 
@@ -60,12 +60,12 @@ impl Objects {
     /// What every cluster begins with.
     fn bootstrap() -> Result<Self, String> {
         let mut all = Objects::default();
-        for mut object in bootstrap::objects::of_kind(GROUP_VERSION, "FlowSchema")? {
+        for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema")? {
             api::defaults::apply(GROUP_VERSION, "FlowSchema", &mut object, &Gates::default());
             let schema = objects::schema(&object);
             all.schemas.insert(schema.name.as_str().into(), schema);
         }
-        for mut object in bootstrap::objects::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
+        for mut object in bootstrapped::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
             api::defaults::apply(GROUP_VERSION, "PriorityLevelConfiguration", &mut object, &Gates::default());
             let level = objects::level(&object);
             all.levels.insert(level.name.as_str().into(), level);

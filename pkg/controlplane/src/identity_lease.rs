@@ -16,9 +16,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::api::PostStartHook;
-use crate::bootstrap::object;
 use crate::config::Config;
+use crate::desired::object;
+use crate::hook::PostStartHook;
 use crate::system;
 use crate::tasks::{First, Rounds, Tasks};
 

@@ -24,9 +24,9 @@ use storage::Storage;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::api::PostStartHook;
-use crate::bootstrap::{missing, object};
 use crate::config::{Config, EndpointReconciler};
+use crate::desired::{missing, object};
+use crate::hook::PostStartHook;
 use crate::tasks::{First, Rounds, Tasks};
 use endpoints::{Ports, SliceChange};
 use leases::Leases;

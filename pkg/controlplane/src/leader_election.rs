@@ -26,10 +26,9 @@ use server::metrics::Collector;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::api::PostStartHook;
 use crate::config::LeadershipTimes;
+use crate::hook::{self, PostStartHook, awaited};
 use crate::loopback::{Itself, Refused};
-use crate::start_hooks::{self, awaited};
 use crate::system::{self, SystemClock};
 use crate::tasks::{self, Tasks};
 use election::{Candidate, Lease, Step, asked, given, step};
@@ -110,7 +109,7 @@ impl LeaderElection {
             }
         });
         let known = awaited(async move { follower.ready().await });
-        let hook = start_hooks::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
+        let hook = hook::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
         let figures = Arc::clone(&election.figures) as Arc<dyn Collector>;
         Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook, figures }))
     }

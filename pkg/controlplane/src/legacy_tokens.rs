@@ -13,8 +13,8 @@ use registry::client::{Client, Read};
 use schema::object::Object;
 use tokio::time::Instant;
 
-use crate::api::PostStartHook;
-use crate::bootstrap::object;
+use crate::desired::object;
+use crate::hook::PostStartHook;
 use crate::tasks::{First, Rounds, Tasks};
 
 const NAMESPACE: &str = "kube-system";

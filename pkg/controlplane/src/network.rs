@@ -9,7 +9,7 @@ use endpoints::proxy::{Failure, Network, Trust};
 use http::Request;
 
 use crate::config::KubeletConfig;
-use crate::run::RunError;
+use crate::error::RunError;
 
 /// The network that this machine is in.
 pub(crate) struct SystemNetwork {

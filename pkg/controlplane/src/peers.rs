@@ -36,13 +36,11 @@ use storage::Storage;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::aggregation::uri;
-use crate::api::PostStartHook;
 use crate::config::Config;
 use crate::endpoint_leases::EndpointLeases;
+use crate::hook::{self, PostStartHook, awaited};
 use crate::identity_lease;
 use crate::network::OneClient;
-use crate::start_hooks::{self, awaited};
 pub(crate) use address::PeerAddress;
 use discovery::Said;
 use known::Known;
@@ -166,9 +164,9 @@ impl Proxying {
         // What this server serves itself its catalog says.
         let here = awaited(ready(()));
         let hooks = vec![
-            start_hooks::hook("mixed-version-proxy-handler", known),
-            start_hooks::hook("local-discovery-cache-sync", here),
-            start_hooks::hook("peer-discovery-workers", met),
+            hook::hook("mixed-version-proxy-handler", known),
+            hook::hook("local-discovery-cache-sync", here),
+            hook::hook("peer-discovery-workers", met),
         ];
         Ok(Proxying {
             proxy: Arc::new(PeerProxy::new(directory, figures.clone())),
@@ -302,7 +300,7 @@ impl Asker {
     }
 
     async fn fetch(&self, address: &Address, path: &str) -> Result<Bytes, String> {
-        let uri = uri(address, path)?;
+        let uri = address.uri(path)?;
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = uri.clone();
         let asker = UserInfo {

@@ -12,8 +12,8 @@ use registry::Registry;
 use server::metrics::Collector;
 use storage::Storage;
 
-use crate::api::PostStartHook;
 use crate::config::{Config, Standing};
+use crate::hook::PostStartHook;
 use crate::identity_lease;
 use crate::leader_election::{Election, LeaderElection};
 use crate::loopback::Itself;

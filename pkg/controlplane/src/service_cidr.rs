@@ -13,9 +13,9 @@ use registry::{Client, Registry, meta};
 use schema::object::{self, Object};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::api::PostStartHook;
-use crate::bootstrap::object;
 use crate::config::Cidr;
+use crate::desired::object;
+use crate::hook::PostStartHook;
 use crate::tasks::{First, Rounds, Tasks, until_done};
 
 const GROUP: &str = "networking.k8s.io";

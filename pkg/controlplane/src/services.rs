@@ -15,9 +15,9 @@ use server::metrics::Collector;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::api::PostStartHook;
 use crate::config::{Config, ServiceConfig};
-use crate::run::RunError;
+use crate::error::RunError;
+use crate::hook::PostStartHook;
 use crate::system::SystemEntropy;
 
 /// The time between two repairs (upstream's default).

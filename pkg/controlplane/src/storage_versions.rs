@@ -24,8 +24,8 @@ use registry::client::{Client, Read};
 use schema::object::{self, Object};
 use tokio::time::sleep;
 
-use crate::api::PostStartHook;
-use crate::bootstrap::{missing, object};
+use crate::desired::{missing, object};
+use crate::hook::PostStartHook;
 use crate::tasks::{First, Rounds, Tasks};
 
 const GROUP: &str = "internal.apiserver.k8s.io";

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::figures::Figures;
 use super::registered::Place;
-use super::remote::{Remote, uri};
+use super::remote::Remote;
 use crate::service_addresses::Found;
 
 /// How long a server may take to say what it serves.
@@ -178,7 +178,7 @@ impl Watcher {
 
     async fn ask(&self) -> Result<(), String> {
         let address = self.remote.address()?;
-        let url = uri(&address, &self.remote.path())?;
+        let url = address.uri(&self.remote.path())?;
         let user = UserInfo {
             name: "system:kube-aggregator".to_owned(),
             groups: vec![GROUP_MASTERS.to_owned()],

@@ -97,7 +97,7 @@ impl Remote {
         limits: &Limits,
     ) -> Result<Response<Bytes>, String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let uri = uri(&self.address()?, path)?;
+        let uri = self.address()?.uri(path)?;
         let mut request = request(&uri, user)?;
         request.headers_mut().extend(headers.clone());
         client.call(request, limits).await.map_err(|error| error.of_request(&Method::GET, &uri))
@@ -114,7 +114,7 @@ impl Remote {
         max: Duration,
     ) -> Result<u16, String> {
         let client = self.client.as_ref().map_err(Clone::clone)?;
-        let uri = uri(address, &self.path())?;
+        let uri = address.uri(&self.path())?;
         let request = request(&uri, user)?.map(client::full);
         match timeout(max, client.send(request)).await {
             Ok(Ok(answer)) => Ok(answer.status().as_u16()),
@@ -141,14 +141,6 @@ pub(super) fn check(config: &AggregationConfig) -> Result<(), String> {
     let tls = Tls { trust: Trust::Anyone, certificate: certificate(config), ..Tls::default() };
     let client = Client::new(Options { tls, ..Options::default() });
     client.map(drop).map_err(|error| error.to_string())
-}
-
-/// A place at an address.
-///
-/// # Errors
-/// It is none.
-pub(crate) fn uri(address: &Address, path: &str) -> Result<Uri, String> {
-    Uri::try_from(format!("https://{address}{path}")).map_err(|error| error.to_string())
 }
 
 fn request(uri: &Uri, user: &UserInfo) -> Result<Request<Bytes>, String> {

@@ -17,8 +17,8 @@ use egress::{Egress, Network};
 use server::metrics::Collector;
 
 use crate::config::{AuthenticationConfig, Config, OidcConfig};
+use crate::error::RunError;
 use crate::identity_lease;
-use crate::run::RunError;
 pub(super) use reload::Reloader;
 
 /// What comes of `--authentication-config` and `--oidc-*`.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use api::resources::{self, Resource};
 use cacher::{Delegator, Options};
+use jsontree::Value;
 use registry::client::Read;
 use schema::object;
 use storage::memory::Memory;

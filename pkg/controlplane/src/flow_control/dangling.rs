@@ -109,7 +109,7 @@ fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Optio
 #[allow(clippy::panic)]
 mod tests {
     use super::*;
-    use crate::bootstrap::object;
+    use crate::desired::object;
 
     #[test]
     fn a_schema_says_once_whether_its_level_exists() {

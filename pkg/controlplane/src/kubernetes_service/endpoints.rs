@@ -9,7 +9,7 @@ use jsontree::{Value, json};
 use schema::object::{self, Object};
 
 use super::{NAME, NAMESPACE};
-use crate::bootstrap::object;
+use crate::desired::object;
 
 /// Keeps the controller for mirrored slices away.
 const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";

@@ -11,7 +11,7 @@ use jsontree::json;
 use registry::meta;
 use schema::object::{self, Object};
 
-use crate::bootstrap::object;
+use crate::desired::object;
 
 /// How long a candidate has to answer, and for how long an answer counts.
 const ANSWER: Duration = Duration::from_secs(5);

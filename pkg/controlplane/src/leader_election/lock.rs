@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::NAME;
 use super::figures::Figures;
-use crate::bootstrap::object;
+use crate::desired::object;
 use crate::loopback::{Itself, Refused};
 
 /// Where Leases of `kube-system` are.

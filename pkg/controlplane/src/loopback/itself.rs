@@ -11,8 +11,6 @@ use http::{HeaderValue, Method, Request};
 use jsontree::Value;
 use schema::object::Object;
 
-use crate::aggregation::uri;
-
 /// What one request may cost.
 const LIMITS: Limits =
     Limits { total: Duration::from_secs(10), response_bytes_max: 4 << 20, redirects_max: 0 };
@@ -86,7 +84,7 @@ impl Itself {
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Object, Refused> {
         let broken = |message: String| Refused { code: 0, message };
-        let uri = uri(&self.address, path).map_err(broken)?;
+        let uri = self.address.uri(path).map_err(broken)?;
         let mut request = Request::new(body);
         *request.method_mut() = method.clone();
         *request.uri_mut() = uri.clone();

@@ -12,9 +12,9 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::DIRECTORY;
-use crate::api::PostStartHook;
 use crate::config::Config;
 use crate::endpoint_leases::EndpointLeases;
+use crate::hook::PostStartHook;
 use crate::identity_lease;
 use crate::tasks::{First, Rounds, Tasks};
 

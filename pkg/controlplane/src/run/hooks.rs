@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use server::health::Hook;
 use tokio::time::{sleep, timeout};
 
-use super::RunError;
-use crate::api::PostStartHook;
+use crate::error::RunError;
+use crate::hook::PostStartHook;
 use crate::tasks::Tasks;
 
 /// How long the watch cache may take to be filled before storage counts as ready without it (upstream's

@@ -7,8 +7,8 @@ use egress::Network;
 use server::Traces;
 use telemetry::{Provider, TracingConfiguration};
 
-use super::RunError;
 use crate::config::Config;
+use crate::error::RunError;
 use crate::identity_lease;
 
 /// The traces of a server, and what sends them.
