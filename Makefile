@@ -119,7 +119,7 @@ generate:
 
 # Whether they are what would be made.
 generate-check: generate
-	git diff --exit-code -- pkg/api/src/printers/descriptions.rs pkg/apimachinery/src/go_quote/printable.rs
+	git diff --exit-code -- pkg/kinds/src/printers/descriptions.rs pkg/apimachinery/src/go_quote/printable.rs
 
 # The registry's sources, among them the protoc that tools/protoc runs.
 deps:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rewrites the table in pkg/api/src/printers/descriptions.rs from upstream's sources.
+"""Rewrites the table in pkg/kinds/src/printers/descriptions.rs from upstream's sources.
 
     column-descriptions.py KUBERNETES [FILE]
 
@@ -14,7 +14,7 @@ import sys
 
 # The kinds whose words are built in, from their descriptions in OpenAPI.
 TYPES = "pkg/api/build/types.rs"
-FILE = "pkg/api/src/printers/descriptions.rs"
+FILE = "pkg/kinds/src/printers/descriptions.rs"
 TABLE_BEGINS = "/// Group, resource and columns, sorted.\n"
 # Groups whose name is not that of their package with or without .k8s.io behind it.
 GROUPS = {

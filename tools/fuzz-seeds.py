@@ -85,7 +85,7 @@ def main():
     messages = [body for name, body in objects.items() if name.endswith(".pb")]
     texts = [body for name, body in objects.items() if name.endswith(".json")]
     write("schema", ["decode", "transcode", "envelope"], messages)
-    write("api", ["object"], messages)
+    write("kinds", ["object"], messages)
     write("schema", ["json_decode", "strict"], texts)
     write("schema", ["yaml"], texts[::8] + [path.read_bytes() for path in ROOT.glob("deploy/**/*.yaml")])
     write("schema", ["cbor"], list(archive("cbor").values()))
@@ -103,7 +103,7 @@ def main():
     schemas = [compact(case["is"]) for case in cases(CEL / "schemas.jsonl.gz", 400)]
     write("api", ["structural"], [schema + b'\0{"a":[1,{"b":null}],"spec":{"c":"d"}}' for schema in schemas])
     write("api", ["json_path"], [f"{path}\0".encode() + pods[0] for path in PATHS])
-    write("api", ["options"], [f"{query}\0".encode() + compact(body) for query in QUERIES for body in DELETIONS])
+    write("kinds", ["options"], [f"{query}\0".encode() + compact(body) for query in QUERIES for body in DELETIONS])
     write("cel", ["expression"], {case["expr"] for case in cases(CEL / "eval.jsonl.gz", 4000)})
     write("apimachinery", ["target"], TARGETS)
     write("apimachinery", ["selectors"], SELECTORS)

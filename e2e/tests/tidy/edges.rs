@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("encryption", &["jsontree", "apimachinery", "schema", "cel"]),
     ("storage", &["apimachinery"]),
     ("api", &["jsontree", "apimachinery", "schema", "cel"]),
+    ("kinds", &["jsontree", "apimachinery", "schema", "cel", "api"]),
     ("storage-etcd3", &["apimachinery", "storage"]),
     ("storage-embedded", &["apimachinery", "storage"]),
     ("cacher", &["apimachinery", "schema", "cel", "storage"]),
@@ -28,8 +29,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("authorization", &["jsontree", "apimachinery", "schema", "cel", "api"]),
     ("audit", &["jsontree", "apimachinery", "schema", "authorization"]),
     ("flowcontrol", &["apimachinery"]),
-    ("admission", &["jsontree", "apimachinery", "schema", "cel", "api", "authentication", "authorization"]),
-    ("registry", &["jsontree", "apimachinery", "schema", "cel", "api", "storage", "cacher", "authorization"]),
+    (
+        "admission",
+        &["jsontree", "apimachinery", "schema", "cel", "api", "kinds", "authentication", "authorization"],
+    ),
+    (
+        "registry",
+        &["jsontree", "apimachinery", "schema", "cel", "api", "kinds", "storage", "cacher", "authorization"],
+    ),
     (
         "endpoints",
         &[
@@ -38,6 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "schema",
             "cel",
             "api",
+            "kinds",
             "authentication",
             "authorization",
             "admission",
@@ -69,6 +77,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "schema",
             "cel",
             "api",
+            "kinds",
             "storage",
             "storage-etcd3",
             "storage-embedded",
@@ -128,13 +137,13 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("tokio-rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
-    ("aws-lc-rs", &["api", "authentication", "encryption", "server"]),
+    ("aws-lc-rs", &["api", "kinds", "authentication", "encryption", "server"]),
     // One that aws-lc does not have: XSalsa20.
     ("crypto_secretbox", &["encryption"]),
     // For signatures in requests that aws-lc does not check; never for secrets.
-    ("num-bigint", &["api"]),
-    ("p224", &["api"]),
-    ("p384", &["api"]),
+    ("num-bigint", &["kinds"]),
+    ("p224", &["kinds"]),
+    ("p384", &["kinds"]),
 ];
 
 /// Libraries that would be a second one for TLS and tokens beside aws-lc. Nobody may pull them in, tests included.

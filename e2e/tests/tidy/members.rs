@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 /// Where trees are read and edited by name.
 pub(crate) const PLACES: [&str; 5] = [
     "pkg/api/src/conversion",
-    "pkg/api/src/defaults",
-    "pkg/api/src/validation",
-    "pkg/api/src/warnings",
-    "pkg/registry/src/strategy",
+    "pkg/kinds/src/defaults",
+    "pkg/kinds/src/validation",
+    "pkg/kinds/src/warnings",
+    "pkg/kinds/src/strategy",
 ];
 
 /// The functions that take member names (`api::tree`, `schema::object`, `defaults::object`, paths of

@@ -86,7 +86,7 @@ impl Notes {
         *object = edited.object;
     }
 
-    /// Whether the object has its labels from its pod template ([`api::defaults::shares_labels`]), if somebody outside
+    /// Whether the object has its labels from its pod template ([`kinds::defaults::shares_labels`]), if somebody outside
     /// has edited it; that decides then, not what was sent.
     pub fn shares_labels(&self) -> Option<bool> {
         self.shares_labels

@@ -3,29 +3,23 @@
 pub mod catalog;
 pub mod cel_times;
 pub mod conversion;
-pub mod defaults;
 pub mod descriptions;
 pub mod fields;
+pub mod ip;
 pub mod jsonpath;
 pub mod managed_fields;
 pub mod meta;
+pub mod name_rule;
+pub mod object_meta;
 pub mod options;
-mod pem;
-pub mod printers;
 pub mod qos;
 pub mod references;
 pub mod resources;
 pub mod runtime_config;
 pub mod semantic;
 pub mod structural;
+pub mod table;
 pub mod tree;
-pub mod validation;
-pub mod warnings;
-
-#[cfg(test)]
-mod coverage;
-#[cfg(test)]
-mod nesting;
 
 #[cfg(test)]
 #[path = "../../schema/testdata/files.rs"]

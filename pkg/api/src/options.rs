@@ -1,5 +1,5 @@
 //! The options of a request: decoded from its query (upstream's `ParameterCodec`) or, for deletions,
-//! from its body. Decoding takes what it can parse; `crate::validation` judges it.
+//! from its body. Decoding takes what it can parse; `kinds::validation` judges it.
 //!
 //! Only the first value of a repeated parameter counts, except for `dryRun`. Unknown parameters are
 //! ignored. A boolean is false only when it is absent, `0` or `false` in any case: `watch=no` and

@@ -9,7 +9,7 @@ use schema::object::Object;
 use schema::proto::inplace::MessageRef;
 use schema::table::Message;
 
-use crate::printers::view::{Doubt, View};
+use crate::table::view::{Doubt, View};
 
 /// The annotation of a pod that a node runs from a file and shows to the cluster.
 pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";

@@ -75,7 +75,7 @@ fn equal_alternatives(message: &Message, a: &Value, b: &Value) -> bool {
 }
 
 /// The schema type inside one of the types that hold a schema or something else.
-pub(crate) fn schema_of(message: &Message) -> Option<&'static Message> {
+pub fn schema_of(message: &Message) -> Option<&'static Message> {
     message.fields.iter().find_map(|field| match field.ty {
         Type::Message(schema) => Some(schema),
         _ => None,

@@ -26,7 +26,7 @@ use schema::room::{NoRoom, Room};
 
 pub use coerce::{Coercion, salvage_metadata};
 pub use compile::Literals;
-pub(crate) use compile::literal;
+pub use compile::literal;
 pub use correlate::Correlation;
 pub use node::Node;
 
@@ -108,7 +108,7 @@ impl Structural {
 
 /// What is wrong with a default of a node, which may be a whole object. `path` is that of the value. Only if it and
 /// objects within say what they are, it is held against its schema.
-pub(crate) fn faults_of_default(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
+pub fn faults_of_default(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
     match embedded::validate(path, node, value, is_object) {
         errors if errors.is_empty() => check::faults(path, node, value, Correlation::NONE),
         errors => errors,
@@ -116,6 +116,6 @@ pub(crate) fn faults_of_default(path: &Path<'_>, node: &Node, value: &Value, is_
 }
 
 /// What is wrong with a value of a node.
-pub(crate) fn faults(path: &Path<'_>, node: &Node, value: &Value) -> ErrorList {
+pub fn faults(path: &Path<'_>, node: &Node, value: &Value) -> ErrorList {
     check::faults(path, node, value, Correlation::NONE)
 }

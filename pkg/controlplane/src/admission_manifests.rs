@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ::admission::policy::{Binding, Mutations, Policies, Policy, Rules, Validations};
 use ::admission::webhook::{Hook, Hooks};
-use ::api::validation::kinds::STATIC_SUFFIX;
+use ::kinds::validation::kinds::STATIC_SUFFIX;
 use apimachinery::features::Gates;
 use apimachinery::go_quote::{Quoted, quote};
 use arc_swap::ArcSwap;

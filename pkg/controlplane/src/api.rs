@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::catalog::{Catalog, Serving};
-use api::validation::kinds::Settings;
 use apimachinery::features::Gate;
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
@@ -28,6 +27,7 @@ use endpoints::proxy::LogFigures;
 use endpoints::served::{Asked, Description, Served};
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
+use kinds::validation::kinds::Settings;
 use registry::Registry;
 use server::Fairness;
 use server::metrics::Collector;

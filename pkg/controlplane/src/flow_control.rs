@@ -61,12 +61,17 @@ impl Objects {
     fn bootstrap() -> Result<Self, String> {
         let mut all = Objects::default();
         for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema")? {
-            api::defaults::apply(GROUP_VERSION, "FlowSchema", &mut object, &Gates::default());
+            kinds::defaults::apply(GROUP_VERSION, "FlowSchema", &mut object, &Gates::default());
             let schema = objects::schema(&object);
             all.schemas.insert(schema.name.as_str().into(), schema);
         }
         for mut object in bootstrapped::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
-            api::defaults::apply(GROUP_VERSION, "PriorityLevelConfiguration", &mut object, &Gates::default());
+            kinds::defaults::apply(
+                GROUP_VERSION,
+                "PriorityLevelConfiguration",
+                &mut object,
+                &Gates::default(),
+            );
             let level = objects::level(&object);
             all.levels.insert(level.name.as_str().into(), level);
         }

@@ -31,7 +31,7 @@ impl IncludeObject {
     /// 400.
     pub(crate) fn parse(text: &str) -> Result<Self, Box<Status>> {
         let errors =
-            api::validation::validate_table_options(&TableOptions { include_object: text.to_owned() });
+            kinds::validation::validate_table_options(&TableOptions { include_object: text.to_owned() });
         if let Some(error) = errors.iter().next() {
             return Err(
                 Status::bad_request(format!("Unable to convert to Table as requested: {error}")).into()

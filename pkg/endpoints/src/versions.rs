@@ -56,8 +56,8 @@ pub fn stored(
     if let Some(custom) = row.custom {
         return custom_to_storage_version(row, custom.kind, object, from);
     }
-    api::defaults::complete(from, row.kind, &mut object, registry.gates()).map_err(body::too_large)?;
-    api::defaults::stamp_taints(from, row.kind, &mut object, registry.now());
+    kinds::defaults::complete(from, row.kind, &mut object, registry.gates()).map_err(body::too_large)?;
+    kinds::defaults::stamp_taints(from, row.kind, &mut object, registry.now());
     let mut object = match &row.storage {
         Some(storage) if storage.group_version != from => {
             api::conversion::convert(object, from, storage.group_version, storage.kind)

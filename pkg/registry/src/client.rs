@@ -220,7 +220,7 @@ impl Client {
         let options = ApplyOptions { manager: self.manager, force: true, now: self.now(), outside: None };
         let mut change = |old: &Object| {
             fields.apply(Some(old), configuration.clone(), options, |object| {
-                api::defaults::apply(self.row.group_version, self.row.kind, object, self.registry.gates());
+                kinds::defaults::apply(self.row.group_version, self.row.kind, object, self.registry.gates());
                 Ok(())
             })
         };
@@ -293,7 +293,7 @@ impl Client {
         let version = self.row.storage.map_or(self.row.group_version, |storage| storage.group_version);
         object.insert("apiVersion", version.into());
         object.insert("kind", self.row.kind.into());
-        api::defaults::apply(version, self.row.kind, object, self.registry.gates());
+        kinds::defaults::apply(version, self.row.kind, object, self.registry.gates());
         let Some(fields) = self.fields() else { return };
         if let Err(error) = fields.update(old, object, self.manager, self.now()) {
             tracing::error!(kind = self.row.kind, error, "managed fields could not be updated");

@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use api::defaults::Defaults;
 use api::resources::custom::CustomKind;
 use api::resources::{Encoding, Resource, Storage as StorageRow};
 use api::structural::{Coercion, salvage_metadata};
@@ -16,6 +15,7 @@ use apimachinery::status::Status;
 use bytes::Bytes;
 use cacher::Element;
 use jsontree::Value;
+use kinds::defaults::Defaults;
 use schema::object::Object;
 use schema::proto::Envelope;
 use schema::proto::inplace::MessageRef;
@@ -170,7 +170,7 @@ pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, Str
 pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Result<Object, String> {
     let (mut object, from) = decode_any(row, value)?;
     match row.custom {
-        None => api::defaults::apply(&from, row.kind, &mut object, gates),
+        None => kinds::defaults::apply(&from, row.kind, &mut object, gates),
         Some(kind) => {
             kind.check_version(&from)?;
             kind.coerce(&from, &mut object, Coercion::Lenient)?;

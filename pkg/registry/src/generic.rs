@@ -26,7 +26,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::resources::{Handle, Resource, Storage as StorageRow};
-use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use apimachinery::features::Gates;
 use apimachinery::field;
@@ -38,6 +37,7 @@ use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
 use cacher::Delegator;
 use jsontree::Value;
+use kinds::validation::kinds::Settings;
 use schema::object::Object;
 use storage::Turns;
 
@@ -45,6 +45,7 @@ use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
 pub use admit::{Admit, AdmitAll, Edits};
+pub use kinds::strategy::Entropy;
 use older::Older;
 
 pub use allocate::{Allocator, Claim};
@@ -64,14 +65,6 @@ pub type Result<T> = std::result::Result<T, Box<Status>>;
 fn revision(text: &str) -> std::result::Result<i64, field::Error> {
     let parsed = apimachinery::resource_version::parse(text)?;
     Ok(i64::try_from(parsed.revision()).unwrap_or(i64::MAX))
-}
-
-/// Where uids and generated names come from.
-pub trait Entropy: Send + Sync {
-    /// A new random uid (UUID version 4, lower case).
-    fn uid(&self) -> String;
-    /// A uniformly distributed number.
-    fn number(&self) -> u32;
 }
 
 /// A resource and where in it a request points.

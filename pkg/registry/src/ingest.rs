@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use api::conversion::normalise_for_storage;
-use api::defaults::Defaults;
 use api::resources::custom::BULK;
 use api::resources::{self, Encoding, Handle, Resource, Storage as StorageRow};
 use apimachinery::features::{Gate, Gates};
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
 use jsontree::Value;
+use kinds::defaults::Defaults;
 use schema::json;
 use schema::object::Object;
 use schema::proto::inplace::MessageRef;

@@ -1,4 +1,4 @@
-//! Verb semantics, once: every resource is a row and, where it needs one, a [`strategy`].
+//! Verb semantics, once: every resource is a row and, where it needs one, a strategy ([`kinds::strategy`]).
 //! Knows nothing of HTTP or of how users are proved.
 
 pub mod client;
@@ -8,7 +8,6 @@ pub mod follow;
 pub mod generic;
 pub mod ingest;
 pub mod services;
-pub mod strategy;
 #[cfg(test)]
 pub(crate) mod testing;
 

@@ -10,7 +10,6 @@ mod address_plan;
 mod addresses;
 mod bitmap;
 mod families;
-pub(crate) mod fields;
 mod figures;
 mod port_store;
 mod ports;
@@ -23,11 +22,11 @@ use std::sync::Arc;
 
 use api::options::Preconditions;
 use api::tree;
-use api::validation::Spelling;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use kinds::validation::Spelling;
 use schema::object::Object;
 use storage::Storage;
 
@@ -38,6 +37,7 @@ use self::port_store::PortStore;
 use crate::follow::Following;
 use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
 use crate::{Client, meta};
+use kinds::strategy::service_fields as fields;
 
 pub use addresses::Ranges;
 pub use families::Families;

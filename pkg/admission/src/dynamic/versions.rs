@@ -61,7 +61,7 @@ pub trait Versions: Send + Sync + 'static {
 pub struct Edited {
     /// As admission has it.
     pub object: Object,
-    /// Its labels are those of its pod template ([`api::defaults::shares_labels`]).
+    /// Its labels are those of its pod template ([`kinds::defaults::shares_labels`]).
     pub shares_labels: bool,
 }
 

@@ -2,9 +2,9 @@
 //! `podtolerationrestriction.admission.k8s.io`.
 
 use api::tree::{children, list};
-use api::validation::kinds::validate_tolerations;
 use apimachinery::field::Path;
 use jsontree::Value;
+use kinds::validation::kinds::validate_tolerations;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 
 const TOLERATION: Members = Members {

@@ -10,8 +10,8 @@ use schema::structured_merge::Set;
 use schema::structured_merge::model::TypeRef;
 use schema::structured_merge::typed;
 
+use crate::object_meta::TOTAL_ANNOTATIONS_BYTES_MAX;
 use crate::tree::{child, pairs};
-use crate::validation::TOTAL_ANNOTATIONS_BYTES_MAX;
 
 /// The only manager for whom the annotation counts.
 pub(super) const KUBECTL: &str = "kubectl";

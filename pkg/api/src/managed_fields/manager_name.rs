@@ -2,7 +2,7 @@
 
 use apimachinery::go_quote::is_printable;
 
-use crate::validation::FIELD_MANAGER_BYTES_MAX;
+use crate::object_meta::FIELD_MANAGER_BYTES_MAX;
 
 /// The `fieldManager` option or, without it, what stands before the first slash of the user agent:
 /// its printable characters, as many as fit into [`FIELD_MANAGER_BYTES_MAX`] bytes.

@@ -18,8 +18,8 @@ use schema::structured_merge::model::Schema;
 use super::merge_schema::merge_schema;
 pub use super::schema_text::SchemaText;
 use crate::cel_times::CelTimes;
-use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
+use crate::table::CustomPrinter;
 use crate::tree::{child, children, flag, text, texts};
 
 /// What is said of an object that is stored in a version which its definition does not have (any more).
@@ -306,7 +306,7 @@ impl CustomVersion {
     }
 
     /// Runs the rules with `run`, noting how long that takes.
-    pub(crate) fn evaluating<T>(&self, run: impl FnOnce() -> T) -> T {
+    pub fn evaluating<T>(&self, run: impl FnOnce() -> T) -> T {
         match &self.cel_times {
             Some(times) => times.evaluating(run),
             None => run(),

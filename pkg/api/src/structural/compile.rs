@@ -29,7 +29,7 @@ impl Literals {
 }
 
 /// A value that trees have as its JSON text.
-pub(crate) fn literal(text: Option<&str>) -> Value {
+pub fn literal(text: Option<&str>) -> Value {
     text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 

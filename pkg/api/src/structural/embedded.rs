@@ -6,8 +6,9 @@ use jsontree::Value;
 use schema::object::Object;
 
 use super::node::{Additional, Node};
+use crate::name_rule::NameRule;
+use crate::object_meta::validate_object_meta;
 use crate::tree::text;
-use crate::validation::{NameRule, validate_object_meta};
 
 /// What is wrong with objects within an object.
 pub(super) fn validate_members(node: &Node, object: &Object) -> ErrorList {

@@ -129,12 +129,12 @@ pub(super) struct Pattern {
 
 impl Node {
     /// What items of a list are.
-    pub(crate) fn items(&self) -> Option<&Node> {
+    pub fn items(&self) -> Option<&Node> {
         self.items.as_deref()
     }
 
     /// What a declared member is.
-    pub(crate) fn property(&self, name: &str) -> Option<&Node> {
+    pub fn property(&self, name: &str) -> Option<&Node> {
         let at = self.properties.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
         self.properties.get(at).map(|(_, node)| node)
     }

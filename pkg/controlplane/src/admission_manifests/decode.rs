@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::api::resources;
-use ::api::validation::kinds::{Given, STATIC_SUFFIX, Settings, validate_manifest};
+use ::kinds::validation::kinds::{Given, STATIC_SUFFIX, Settings, validate_manifest};
 use apimachinery::features::Gates;
 use apimachinery::field;
 use apimachinery::go_quote::{Quoted, quote};
@@ -104,7 +104,7 @@ impl<'w> Reader<'w> {
         let settings = Settings { gates: self.gates, ..Settings::default() };
         let given = Given { settings, ..Given::default() };
         for object in &mut objects {
-            ::api::defaults::apply(row.group_version, kind, object, &self.gates);
+            ::kinds::defaults::apply(row.group_version, kind, object, &self.gates);
             let errors = validate_manifest(row, object, &given);
             if let Some(errors) = field::aggregate(errors.iter()) {
                 return Err(format!("{kind} {}: {errors}", quote(name_of(object))));

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use ::api::catalog::{Catalog, Endpoint};
-use ::api::defaults::shares_labels;
 use ::api::resources::{Handle, Resource};
 use ::api::tree::text;
+use ::kinds::defaults::shares_labels;
 use admission::Attributes;
 use admission::dynamic::{Edited, Versions};
 use apimachinery::status::Status;

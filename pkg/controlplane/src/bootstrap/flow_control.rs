@@ -135,7 +135,7 @@ fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<
 fn expected_spec(row: &Resource, current: &Object, wanted: &Object) -> Option<Object> {
     let mut expected = wanted.clone();
     // No gate has a say in these defaults.
-    api::defaults::apply(row.group_version, row.kind, &mut expected, &Gates::default());
+    kinds::defaults::apply(row.group_version, row.kind, &mut expected, &Gates::default());
     if meta::text(wanted, "name") == EXEMPT
         && let (Some(exempt), Some(had)) = (
             expected.get_mut("spec").and_then(|spec| spec.get_mut("exempt")?.as_object_mut()),
@@ -180,7 +180,7 @@ mod tests {
         change: Option<(&[&str], i64)>,
     ) -> Object {
         let mut stored = level(name);
-        api::defaults::apply(GROUP_VERSION, "PriorityLevelConfiguration", &mut stored, &Gates::default());
+        kinds::defaults::apply(GROUP_VERSION, "PriorityLevelConfiguration", &mut stored, &Gates::default());
         meta::set_generation(&mut stored, generation);
         meta::set(&mut stored, "annotations", annotation.map(|text| json!({AUTO_UPDATE: text})));
         if let Some((path, value)) = change {

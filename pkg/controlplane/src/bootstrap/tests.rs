@@ -115,7 +115,7 @@ async fn a_fresh_cluster_gets_what_every_cluster_has() {
             object.remove("status");
         }
         for object in &mut expected {
-            api::defaults::apply(row.group_version, row.kind, object, &Gates::default());
+            kinds::defaults::apply(row.group_version, row.kind, object, &Gates::default());
             object.remove("status");
         }
         let place = |object: &Object| {

@@ -2,7 +2,7 @@
 
 use ::api::resources::custom::Names;
 use ::api::tree::{child, children_mut, text};
-use ::api::validation::definitions::{approval_reason, converter_is_believable, is_protected, violations};
+use ::kinds::validation::definitions::{approval_reason, converter_is_believable, is_protected, violations};
 use apimachinery::time::UnixTime;
 use jsontree::{Value, json};
 use registry::meta;

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use authorization::rbac::escalation::{self, Grant};
 use authorization::require;
 use futures::future::BoxFuture;
+use kinds::strategy;
 use registry::generic::{Admit, Edits};
-use registry::{meta, strategy};
+use registry::meta;
 use schema::object::Object;
 
 use super::write::{Dedup, dedup_owners};

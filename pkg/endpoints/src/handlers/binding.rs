@@ -9,8 +9,8 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use jsontree::Value;
+use kinds::strategy::pod_conditions::{self, Condition};
 use registry::generic::Admit;
-use registry::strategy::pod_conditions::{self, Condition};
 use registry::{Target, meta};
 use schema::object::{self, Object};
 

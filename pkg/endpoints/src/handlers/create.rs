@@ -20,7 +20,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let format = negotiate::input(call.headers, call.formats)?;
     let bytes = call.read(&mut body).await?;
     let options = CreateOptions::from_query(call.query);
-    let errors = api::validation::validate_create_options(&options);
+    let errors = kinds::validation::validate_create_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "CreateOptions"), "", &errors).into());
     }
@@ -28,7 +28,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
     let decoded = body::decode(&bytes, format, expected(call), validation, &call.warnings)?;
-    let shares_labels = api::defaults::shares_labels(&decoded.api_version, row.kind, &decoded.object);
+    let shares_labels = kinds::defaults::shares_labels(&decoded.api_version, row.kind, &decoded.object);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     call.trace.span.event("Conversion done");
     recorded::object(call, &object, &decoded.api_version);

@@ -2,12 +2,12 @@
 
 use admission::Options;
 use api::options::{DeleteOptions, IGNORE_STORE_READ_ERROR};
-use api::validation::kinds::undeletable;
 use apimachinery::features::Gate;
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use authorization::Attributes;
+use kinds::validation::kinds::undeletable;
 use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;
 
@@ -99,11 +99,11 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
     };
     options.ignore_store_read_error &=
         call.api.registry.gates().enabled(Gate::AllowUnsafeMalformedObjectDeletion);
-    let errors = api::validation::validate_delete_options(&options);
+    let errors = kinds::validation::validate_delete_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&options_kind(), "", &errors).into());
     }
-    call.warnings.extend(api::warnings::on_delete(call.main(), &options));
+    call.warnings.extend(kinds::warnings::on_delete(call.main(), &options));
     Ok(options)
 }
 

@@ -14,8 +14,8 @@ use apimachinery::field::{Error, Path};
 use apimachinery::gvk::{GroupKind, GroupResource};
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use kinds::strategy::pod_conditions::{self, Condition};
 use registry::generic::{Admit, AdmitAll, DeleteRequest, UpdateRequest};
-use registry::strategy::pod_conditions::{self, Condition};
 use registry::{StoredRef, Target, codec, meta};
 use schema::object::{self, Object};
 
@@ -230,7 +230,7 @@ async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(),
             *version = codec::revision_text(updated.stored.revision);
         }
     }
-    let errors = api::validation::validate_delete_options(&options);
+    let errors = kinds::validation::validate_delete_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "DeleteOptions"), "", &errors).into());
     }

@@ -6,7 +6,8 @@ use api::options::GetOptions;
 use api::resources::{Act, Resource};
 use apimachinery::status::Status;
 use futures::FutureExt as _;
-use registry::{StoredRef, Target, codec, strategy};
+use kinds::strategy;
+use registry::{StoredRef, Target, codec};
 use schema::object::Object;
 
 use super::{componentstatus, connect};

@@ -60,7 +60,7 @@ fn selection(namespace: &str, options: &ListOptions, page: &ListPage) -> String 
 pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> {
     let mut options = ListOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?;
     options.set_watch_list_defaults();
-    let errors = api::validation::validate_list_options(&options);
+    let errors = kinds::validation::validate_list_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", &errors).into());
     }

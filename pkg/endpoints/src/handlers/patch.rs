@@ -55,7 +55,7 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
     let wish = wish(call)?;
     let bytes = call.read(&mut body).await?;
     let options = PatchOptions::from_query(call.query);
-    let errors = api::validation::validate_patch_options(&options, matches!(wish, Wish::Apply(_)));
+    let errors = kinds::validation::validate_patch_options(&options, matches!(wish, Wish::Apply(_)));
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "PatchOptions"), "", &errors).into());
     }

@@ -67,7 +67,7 @@ fn shown<'o>(call: &Call<'_>, object: &'o Object, version: &str) -> Cow<'o, Obje
     let (endpoint, row) = (call.endpoint(), call.main());
     if endpoint.kind != row.kind {
         let mut object = object.clone();
-        api::defaults::apply(version, endpoint.kind, &mut object, call.api.registry.gates());
+        kinds::defaults::apply(version, endpoint.kind, &mut object, call.api.registry.gates());
         return Cow::Owned(object);
     }
     let held = get_str(object, &["apiVersion"]).unwrap_or_default();

@@ -175,7 +175,7 @@ fn default(request: &mut Object) {
     if get_object(request, &["spec"]).is_none() {
         request.insert("spec", Object::new().into());
     }
-    api::defaults::apply("authentication.k8s.io/v1", KIND, request, &Gates::default());
+    kinds::defaults::apply("authentication.k8s.io/v1", KIND, request, &Gates::default());
 }
 
 /// Fills in what the request leaves open, and clears what it may not say.

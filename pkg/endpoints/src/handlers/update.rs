@@ -5,8 +5,9 @@ use api::options::UpdateOptions;
 use api::resources::Act;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
+use kinds::strategy;
 use registry::generic::{Change, UpdateOutcome, UpdateRequest};
-use registry::{codec, meta, strategy};
+use registry::{codec, meta};
 use schema::object::Object;
 
 use super::admission::Admission;
@@ -21,7 +22,7 @@ use crate::warning::Warnings;
 pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let bytes = call.read(&mut body).await?;
     let options = UpdateOptions::from_query(call.query);
-    let errors = api::validation::validate_update_options(&options);
+    let errors = kinds::validation::validate_update_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "UpdateOptions"), "", &errors).into());
     }

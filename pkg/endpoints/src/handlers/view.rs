@@ -7,7 +7,8 @@ use api::resources::{Act, Resource};
 use apimachinery::field::ErrorList;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
-use registry::{meta, strategy};
+use kinds::strategy;
+use registry::meta;
 use schema::object::Object;
 
 use crate::api::Call;

@@ -78,9 +78,9 @@ impl<'c> Writer<'c> {
             if let Some(custom) = row.custom.filter(|_| row.message.open) {
                 return custom.kind.default(row.kind_group_version, object).map_err(body::too_large);
             }
-            api::defaults::complete(row.kind_group_version, row.kind, object, self.gates)
+            kinds::defaults::complete(row.kind_group_version, row.kind, object, self.gates)
                 .map_err(body::too_large)?;
-            api::defaults::stamp_taints(row.kind_group_version, row.kind, object, self.now);
+            kinds::defaults::stamp_taints(row.kind_group_version, row.kind, object, self.now);
             Ok(())
         })
     }

@@ -4,9 +4,9 @@
 
 use super::*;
 use crate::negotiate::Offer;
-use api::printers::{Printer, Subject, column_descriptions};
 use api::resources::Resource;
 use jsontree::{Value, json};
+use kinds::printers::{Printer, Subject, column_descriptions};
 use schema::proto::{self, Envelope};
 use schema::{builtin, json_write};
 

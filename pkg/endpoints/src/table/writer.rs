@@ -3,10 +3,10 @@
 //! An object in its canonical message goes from bytes to row without a tree: its printer reads the
 //! members that the columns show in place, and what the row carries is transcoded.
 
-use api::printers::{Cell, ColumnDefinition, CustomPrinter, Printer, Row, RowCondition, Subject};
 use api::resources::Handle;
 use apimachinery::status::Status;
 use jsontree::json;
+use kinds::printers::{Cell, ColumnDefinition, CustomPrinter, Printer, Row, RowCondition, Subject};
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL,
@@ -124,7 +124,7 @@ impl Writer {
         }
         let endpoint = self.endpoint.row();
         let (columns, name) = endpoint.table();
-        let descriptions = api::printers::column_descriptions(endpoint.group, name);
+        let descriptions = kinds::printers::column_descriptions(endpoint.group, name);
         let builtin = columns.iter().zip(descriptions).map(|(column, description)| ColumnDefinition {
             name: column.name,
             kind: column.kind,

@@ -35,7 +35,7 @@ pub trait Admit: Send + Sync {
 /// What became of an object besides what its members say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Edits {
-    /// Whether its labels are those of its pod template ([`api::defaults::shares_labels`]); `None` if nothing was edited
+    /// Whether its labels are those of its pod template ([`kinds::defaults::shares_labels`]); `None` if nothing was edited
     /// that could change that.
     pub shares_labels: Option<bool>,
 }

@@ -14,7 +14,8 @@ use storage::{Revision, Written};
 use super::allocate::{Ending, settle};
 use super::dryrun::DryRun;
 use super::{Admit, Registry, Result, Target, error, trace};
-use crate::{Stored, StoredRef, codec, meta, strategy};
+use crate::{Stored, StoredRef, codec, meta};
+use kinds::strategy;
 
 /// Attempts to find a free generated name.
 const GENERATE_ATTEMPTS: usize = 8;
@@ -26,7 +27,7 @@ pub struct CreateRequest<'a> {
     pub user: &'a UserInfo,
     /// Check everything, write nothing.
     pub dry_run: bool,
-    /// The object's labels are those of its pod template ([`api::defaults::shares_labels`]).
+    /// The object's labels are those of its pod template ([`kinds::defaults::shares_labels`]).
     pub shares_labels: bool,
     /// Admission.
     pub admit: &'a dyn Admit,
@@ -184,7 +185,7 @@ impl Registry {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         let settings = self.settings;
         let context = strategy::Context { user, now, entropy: &*self.entropy, settings, shares_labels };
-        for text in api::warnings::before_create(target.row, object, self.gates()) {
+        for text in kinds::warnings::before_create(target.row, object, self.gates()) {
             admit.warn(text);
         }
         strategy::prepare_for_create(target.row, object, &context);
@@ -196,7 +197,7 @@ impl Registry {
         if !errors.is_empty() {
             return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }
-        api::warnings::on_create(target.row, object, self.gates())
+        kinds::warnings::on_create(target.row, object, self.gates())
             .into_iter()
             .for_each(|text| admit.warn(text));
         Ok(())

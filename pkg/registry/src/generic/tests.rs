@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use api::options::DeleteOptions;
 use api::resources::Resource;
-use api::validation::kinds::Settings;
 use apimachinery::clock::TestClock;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
@@ -33,6 +32,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cacher::Delegator;
 use jsontree::{Value, json};
+use kinds::validation::kinds::Settings;
 use schema::object::Object;
 use storage::Storage;
 use storage::memory::Memory;
@@ -104,7 +104,7 @@ fn minimal_spec(plural: &str) -> Value {
             "resources": {"requests": {"storage": "1Gi"}},
         }),
         "certificatesigningrequests" => json!({
-            "request": STANDARD.encode(include_str!("../../../api/testdata/x509/p256.csr")),
+            "request": STANDARD.encode(include_str!("../../../kinds/testdata/x509/p256.csr")),
             "usages": ["client auth"],
         }),
         "deployments" | "replicasets" | "statefulsets" | "daemonsets" => json!({
@@ -137,7 +137,7 @@ fn named(plural: &str, name: &str, more: Value) -> Object {
     if plural == "events" {
         all.insert("involvedObject", json!({"namespace": NAMESPACE}));
     }
-    api::defaults::apply(row.group_version, row.kind, &mut all, &Gates::default());
+    kinds::defaults::apply(row.group_version, row.kind, &mut all, &Gates::default());
     all
 }
 
@@ -205,7 +205,7 @@ impl World {
     async fn put(&self, endpoint: &str, object: Value) -> Result<Value> {
         let plural = endpoint.split('/').next().unwrap();
         let mut object = self::object(object);
-        api::defaults::apply(row(plural).group_version, row(plural).kind, &mut object, &Gates::default());
+        kinds::defaults::apply(row(plural).group_version, row(plural).kind, &mut object, &Gates::default());
         let name = crate::meta::text(&object, "name").to_owned();
         let mut request = self.update(endpoint);
         request.uid = crate::meta::text(&object, "uid").to_owned();

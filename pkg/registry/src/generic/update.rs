@@ -4,19 +4,20 @@ use std::pin::pin;
 
 use api::managed_fields::{Conversions, ignore_timestamps};
 use api::resources::{Resource, Storage as StorageRow};
-use api::warnings;
 use apimachinery::field::{self, ErrorList};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
 use apimachinery::trace::Span;
 use apimachinery::user_info::UserInfo;
+use kinds::warnings;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 
 use super::allocate::{Claim, Ending, settle};
 use super::dryrun::DryRun;
 use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
-use crate::{Stored, codec, meta, strategy};
+use crate::{Stored, codec, meta};
+use kinds::strategy;
 
 /// Makes the new object of the current one, which is `None` when there is none. May run several times,
 /// each time on a newer state.

@@ -33,7 +33,7 @@ fn element(plural: &str, value: Bytes) -> Arc<Element> {
 fn complete(plural: &str, value: Value) -> Bytes {
     let storage = storage(plural);
     let mut object = object(value);
-    api::defaults::apply(storage.group_version, storage.kind, &mut object, &Gates::default());
+    kinds::defaults::apply(storage.group_version, storage.kind, &mut object, &Gates::default());
     encoded(plural, Value::Object(object))
 }
 

@@ -5,8 +5,8 @@ use api::tree;
 use schema::object::Object;
 
 use super::families::stays_preferring_two;
-use super::fields::{has_cluster_ip, push};
 use super::range::Family;
+use kinds::strategy::service_fields::{has_cluster_ip, push};
 
 /// What a write means for addresses.
 #[derive(Debug, Default, PartialEq, Eq)]

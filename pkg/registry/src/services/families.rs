@@ -2,14 +2,14 @@
 //! (KEP-563; upstream's `initIPFamilyFields` and `defaultOnReadService`).
 
 use api::tree;
-use api::validation::Spelling;
-use api::validation::kinds::validate_cluster_ips;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use jsontree::Value;
+use kinds::validation::Spelling;
+use kinds::validation::kinds::validate_cluster_ips;
 use schema::object::Object;
 
-use super::fields::{has_cluster_ip, listed, push, same_texts};
 use super::range::Family;
+use kinds::strategy::service_fields::{has_cluster_ip, listed, push, same_texts};
 
 /// The families that a cluster has addresses of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

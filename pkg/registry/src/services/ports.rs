@@ -9,10 +9,12 @@ use apimachinery::status::Status;
 use schema::object::Object;
 
 use super::bitmap::{Bitmap, PortRange};
-use super::fields::{has_health_check_port, may_have_node_ports, node_ports, wants_node_ports};
 use super::figures::Scope;
 use super::invalid;
 use crate::generic::Result;
+use kinds::strategy::service_fields::{
+    has_health_check_port, may_have_node_ports, node_ports, wants_node_ports,
+};
 
 /// Where a dry run pretends to find ports, unless it was told others.
 const DRY_RUN_BASE: i64 = 32_768;

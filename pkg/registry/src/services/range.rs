@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use api::validation::canonical_ip;
+use kinds::validation::canonical_ip;
 
 /// Addresses at the lower end of a range that are left to those who choose their own, as long as there are
 /// others: a sixteenth of it, within these bounds. Ranges of no more addresses than the least have none.

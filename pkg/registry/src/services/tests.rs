@@ -157,7 +157,7 @@ impl Server {
         if row.namespaced {
             meta::set_text(&mut object, "namespace", namespace);
         }
-        api::defaults::apply(row.group_version, row.kind, &mut object, &Gates::default());
+        kinds::defaults::apply(row.group_version, row.kind, &mut object, &Gates::default());
         let request = CreateRequest { user: &self.user, dry_run, shares_labels: false, admit: &AdmitAll };
         let made = self.registry.create(&Target { row, namespace, name: "" }, object, request).await?;
         Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), made.as_ref()).unwrap()))
@@ -195,7 +195,7 @@ impl Server {
                     value => drop(spec.insert(name, value)),
                 }
             }
-            api::defaults::apply(row.group_version, row.kind, &mut new, &Gates::default());
+            kinds::defaults::apply(row.group_version, row.kind, &mut new, &Gates::default());
             Ok(new)
         };
         let target = Target { row, namespace: NAMESPACE, name };

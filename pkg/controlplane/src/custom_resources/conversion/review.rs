@@ -1,7 +1,7 @@
 //! What is asked of a webhook and what may be answered (upstream's `webhook_converter.go`).
 
 use ::api::tree::{child, text};
-use ::api::validation::object_meta::{validate_annotations, validate_labels};
+use api::object_meta::{validate_annotations, validate_labels};
 use apimachinery::field::{ErrorList, Path, aggregate};
 use apimachinery::go_quote::quote;
 use jsontree::{Value, json};

@@ -8,7 +8,8 @@ use apimachinery::time::UnixTime;
 use schema::object::Object;
 
 use super::super::{Result, Target};
-use crate::{meta, strategy};
+use crate::meta;
+use kinds::strategy;
 
 /// The finalizer that makes the garbage collector orphan dependents.
 const ORPHAN: &str = "orphan";

@@ -1,6 +1,6 @@
 //! Claims about POST.
 
-use api::validation::kinds::Settings;
+use kinds::validation::kinds::Settings;
 
 use super::*;
 

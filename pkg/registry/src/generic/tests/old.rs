@@ -2,10 +2,10 @@
 //! through the cache and past it, and nothing is written back until someone writes.
 
 use api::options::{ListOptions, MATCH_EXACT};
-use api::printers::{Printer, Subject};
 use bytes::Bytes;
 use cacher::{Driver, Element};
 use futures::StreamExt;
+use kinds::printers::{Printer, Subject};
 use schema::proto::Envelope;
 use schema::transcode;
 use tokio::time::Instant;

@@ -1,7 +1,7 @@
 //! Claims about what is stored where servers of an older release may be beside this one.
 
-use api::validation::kinds::Settings;
 use apimachinery::features::{Effective, Release};
+use kinds::validation::kinds::Settings;
 use schema::proto::Envelope;
 
 use super::*;

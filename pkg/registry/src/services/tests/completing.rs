@@ -1,7 +1,7 @@
 //! Claims about what an update leaves out.
 
-use super::super::fields::complete;
 use super::*;
+use kinds::strategy::service_fields::complete;
 
 /// What becomes of the spec.
 fn check(old: Option<Value>, new: Value, expected: Value) {

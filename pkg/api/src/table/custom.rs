@@ -1,0 +1,161 @@
+//! The rows of custom resources: cells are what the paths of `additionalPrinterColumns` select.
+
+use apimachinery::duration::human_duration;
+use apimachinery::time::{UnixTime, parse_time};
+use jsontree::{Object, Value};
+
+use super::UNKNOWN;
+use super::cell::Cell;
+use crate::descriptions::description;
+use crate::jsonpath::{Found, JsonPath, Work};
+use crate::resources::custom::PrinterColumn;
+
+/// What prints the rows of a custom resource in one version: read once, used for every object.
+#[derive(Debug)]
+pub struct CustomPrinter {
+    columns: Vec<(PrinterColumn, JsonPath)>,
+}
+
+/// How much text the cells of one row may show before the last one of them, in bytes.
+const TEXT_BYTES_MAX: usize = 4 << 20;
+
+impl CustomPrinter {
+    /// The printer of these columns; without any it shows the age. Validation does not read their paths: a column whose
+    /// path cannot be read is not shown, nor are those behind it.
+    pub fn new(columns: &[PrinterColumn]) -> Self {
+        match columns {
+            [] => Self::of(&[age()]),
+            columns => Self::of(columns),
+        }
+    }
+
+    /// The printer of `autoscaling/v1` Scales of custom resources.
+    pub fn of_scales() -> Self {
+        let replicas = |name: &str, description: &str, path: &str| PrinterColumn {
+            name: name.to_owned(),
+            kind: "integer".to_owned(),
+            description: description.to_owned(),
+            json_path: path.to_owned(),
+            ..PrinterColumn::default()
+        };
+        Self::of(&[
+            replicas("Desired", "Number of desired replicas", ".spec.replicas"),
+            replicas("Available", "Number of actual replicas", ".status.replicas"),
+            age(),
+        ])
+    }
+
+    fn of(columns: &[PrinterColumn]) -> Self {
+        let read = columns.iter().map_while(|column| {
+            let path = JsonPath::of(&column.json_path).ok()?;
+            let mut column = column.clone();
+            if column.description.is_empty() {
+                column.description =
+                    format!("Custom resource definition column (in JSONPath format): {}", column.json_path);
+            }
+            Some((column, path))
+        });
+        CustomPrinter { columns: read.collect() }
+    }
+
+    /// The columns as Tables describe them. The name comes first, whatever the definition says.
+    pub fn columns(&self) -> impl Iterator<Item = ColumnDefinition<'_>> {
+        let name = ColumnDefinition {
+            name: "Name",
+            kind: "string",
+            format: "name",
+            description: of_metadata("name"),
+            priority: 0,
+        };
+        let own = self.columns.iter().map(|(column, _)| ColumnDefinition {
+            name: &column.name,
+            kind: &column.kind,
+            format: &column.format,
+            description: &column.description,
+            priority: column.priority,
+        });
+        std::iter::once(name).chain(own)
+    }
+
+    /// The cells of an object; ages count up to `now`. Columns show nothing once those in front of them have shown
+    /// more than an object can be: any number of them may show all of it.
+    pub fn cells<'a>(&'a self, object: &'a Object, now: UnixTime) -> Vec<Cell<'a>> {
+        let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
+        let (mut work, mut room) = (Work::default(), TEXT_BYTES_MAX);
+        let own = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
+            Ok(Some(found)) if room > 0 => {
+                let cell = cell(&column.kind, found, now);
+                if let Cell::Text(text) = &cell {
+                    room = room.saturating_sub(text.len());
+                }
+                cell
+            }
+            _ => Cell::Null,
+        });
+        std::iter::once(name.unwrap_or_default().into()).chain(own).collect()
+    }
+}
+
+/// A column as a Table describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnDefinition<'a> {
+    /// Heading.
+    pub name: &'a str,
+    /// OpenAPI type of the cells.
+    pub kind: &'a str,
+    /// OpenAPI format; `name` marks the column that identifies the object.
+    pub format: &'a str,
+    /// What it shows.
+    pub description: &'a str,
+    /// 0 is always shown, others on request (`-o wide`).
+    pub priority: i32,
+}
+
+fn of_metadata(member: &str) -> &'static str {
+    description("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", member)
+}
+
+fn age() -> PrinterColumn {
+    PrinterColumn {
+        name: "Age".to_owned(),
+        kind: "date".to_owned(),
+        description: of_metadata("creationTimestamp").to_owned(),
+        json_path: ".metadata.creationTimestamp".to_owned(),
+        ..PrinterColumn::default()
+    }
+}
+
+/// What a column of a type shows of a value. All but texts is shown as nothing where it is of another type.
+fn cell<'a>(kind: &str, found: Found<'a>, now: UnixTime) -> Cell<'a> {
+    match (kind, found) {
+        ("string", Found::Text(text)) => text.into(),
+        ("string", found) => found.text().into(),
+        ("integer", Found::Int(number)) => number.into(),
+        ("integer", Found::Float(number)) => go_int64(number).into(),
+        ("number", Found::Int(number)) => Cell::Number(number as f64),
+        ("number", Found::Float(number)) => Cell::Number(number),
+        ("boolean", Found::Bool(flag)) => flag.into(),
+        ("date", Found::Text(text)) => since(text, now).into(),
+        _ => Cell::Null,
+    }
+}
+
+/// Go's conversion, which has one result for all that does not fit.
+fn go_int64(number: f64) -> i64 {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if (-END..END).contains(&number) { number as i64 } else { i64::MIN }
+}
+
+fn since(text: &str, now: UnixTime) -> String {
+    if matches!(text, "" | "null") {
+        return UNKNOWN.to_owned();
+    }
+    match parse_time(text) {
+        Ok(time) if time.is_go_zero() => UNKNOWN.to_owned(),
+        Ok(time) => human_duration(now.nanos_since(time)),
+        Err(_) => "<invalid>".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

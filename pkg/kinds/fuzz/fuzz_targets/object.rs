@@ -1,0 +1,53 @@
+//! Any enveloped protobuf as an object of its kind, on the way of a write: defaults, conversion to the storage version,
+//! validation, warnings, managed fields and the row of a table. Nothing panics, defaults are filled in once, and what
+//! was converted is an object of its type.
+#![no_main]
+
+use api::managed_fields::FieldManager;
+use api::resources::{self, Resource};
+use api::{conversion, semantic};
+use apimachinery::features::Gates;
+use apimachinery::time::UnixTime;
+use kinds::printers::{Printer, Subject};
+use kinds::{defaults, validation, warnings};
+use libfuzzer_sys::fuzz_target;
+use schema::proto::{self, Envelope};
+
+fn row(api_version: &str, kind: &str) -> Option<&'static Resource<'static>> {
+    resources::all().find(|row| {
+        row.group_version == api_version
+            && row.kind == kind
+            && row.subresource.is_empty()
+            && row.storage.is_some()
+    })
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(envelope) = Envelope::parse(data) else { return };
+    let Some(row) = row(&envelope.api_version, &envelope.kind) else { return };
+    let Ok(mut object) = proto::decode(row.message, envelope.raw) else { return };
+    let (gates, now, stored) = (Gates::default(), UnixTime::from_seconds(0), row.stored_form());
+    defaults::apply(row.group_version, row.kind, &mut object, &gates);
+    let once = object.clone();
+    defaults::apply(row.group_version, row.kind, &mut object, &gates);
+    assert_eq!(object, once, "defaults of defaults");
+    let _ = Printer::of(row.group_version, row.plural).row(&Subject::tree(&object), now);
+
+    let mut new = conversion::convert(object, row.group_version, stored.group_version, row.kind);
+    if conversion::normalise_for_storage(row.group, row.kind, &mut new).is_err() {
+        return;
+    }
+    let _ = warnings::before_create(row, &new, &gates);
+    let _ = validation::kinds::validate(row, &new, &Default::default());
+    let _ = warnings::on_create(row, &new, &gates);
+    let _ = validation::kinds::validate_update(row, "", &new, &new.clone(), &Default::default());
+    let _ = warnings::on_update(row, "", &new, &new.clone(), &gates);
+    assert!(semantic::equal(stored.message, &new, &new.clone()));
+    if let Some(fields) = FieldManager::new(row, |_| true) {
+        let _ = fields.update(None, &mut new, "fuzz", now);
+    }
+    let mut bytes = Vec::new();
+    if proto::encode(stored.message, &new, &mut bytes).is_ok() {
+        proto::decode(stored.message, &bytes).expect("what was written decodes");
+    }
+});

@@ -1,0 +1,78 @@
+//! apiextensions.k8s.io: custom resource definitions.
+
+use super::Rule;
+use super::admissionregistration::service_reference;
+use super::fill::{behind, if_nil, if_zero, is_zero, text, within};
+use super::object::Object;
+use api::tree::{self, child, children, flag};
+use jsontree::json;
+use schema::object::{self, Object as Tree, get_list};
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1", "CustomResourceDefinition") => definition,
+        ("v1beta1", "CustomResourceDefinition") => definition_v1beta1,
+        _ => return None,
+    })
+}
+
+fn definition(definition: &mut Object) {
+    within(definition, "spec", |spec| {
+        within(spec, "names", names);
+        if_nil(spec, "conversion", json!({"strategy": "None"}));
+        behind(spec, "conversion", |conversion| {
+            behind(conversion, "webhook", |webhook| behind(webhook, "clientConfig", service_reference));
+        });
+    });
+    definition.decoded(stored_versions);
+}
+
+fn definition_v1beta1(definition: &mut Object) {
+    within(definition, "spec", |spec| {
+        if_zero(spec, "scope", "Namespaced");
+        within(spec, "names", names);
+        spec.decoded(only_version);
+        if_nil(spec, "conversion", json!({"strategy": "None"}));
+        behind(spec, "conversion", |conversion| {
+            if text(conversion, "strategy") == "Webhook" && is_zero(conversion, "conversionReviewVersions") {
+                conversion.set("conversionReviewVersions", json!(["v1beta1"]));
+            }
+            behind(conversion, "webhookClientConfig", service_reference);
+        });
+        if_nil(spec, "preserveUnknownFields", true);
+    });
+    definition.decoded(stored_versions);
+}
+
+/// The names that follow from the kind.
+fn names(names: &mut Object) {
+    let kind = text(names, "kind").to_owned();
+    if !kind.is_empty() {
+        if_zero(names, "singular", kind.to_lowercase());
+        if_zero(names, "listKind", kind + "List");
+    }
+}
+
+/// Before there were lists of versions there was one version; each is filled in from the other.
+fn only_version(spec: &mut Tree) {
+    let first = children(spec, "versions").next().map(|version| tree::text(version, "name").to_owned());
+    let version = tree::text(spec, "version").to_owned();
+    match (version.as_str(), first) {
+        ("", Some(first)) if !first.is_empty() => _ = spec.insert("version", first.into()),
+        ("", _) | (_, Some(_)) => {}
+        (version, None) => {
+            let versions = json!([{"name": version, "storage": true, "served": true}]);
+            spec.insert("versions", versions);
+        }
+    }
+}
+
+/// What has never been stored will be stored in the version that says so.
+fn stored_versions(definition: &mut Tree) {
+    let Some(spec) = child(definition, "spec") else { return };
+    let Some(version) = children(spec, "versions").find(|version| flag(version, "storage")) else { return };
+    let name = json!([tree::text(version, "name")]);
+    if get_list(definition, &["status", "storedVersions"]).is_empty() {
+        object::set(definition, &["status", "storedVersions"], name);
+    }
+}

@@ -1,0 +1,186 @@
+//! What upstream fills into every kind (`testdata/defaults.json`), held against what is filled in here;
+//! and claims about the rules that depend on siblings.
+#![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+
+mod configuration;
+mod in_place;
+mod pods;
+mod workloads;
+
+use super::*;
+use crate::testdata;
+use api::semantic;
+use apimachinery::features::Gate;
+use jsontree::{Value, json};
+use schema::object::Object;
+use schema::table::{Cardinality, Message, Shape, Type};
+use std::collections::BTreeMap;
+
+/// What the taints of `testdata/defaults.json` are stamped with: 2026-01-02T03:04:05Z.
+const NOW: UnixTime = UnixTime::from_seconds(1_767_323_045);
+
+/// Both steps of defaulting.
+fn default(api_version: &str, kind: &str, object: &mut Object) {
+    apply(api_version, kind, object, &Gates::default());
+    stamp_taints(api_version, kind, object, NOW);
+}
+
+/// Applies the rule of a kind to `before`, and again to the result.
+fn check(api_version: &str, kind: &str, before: Value, after: Value) {
+    let mut object = before.as_object().unwrap().clone();
+    in_place::says_what_filling_in_does(api_version, kind, &object, "");
+    default(api_version, kind, &mut object);
+    assert_eq!(Value::Object(object.clone()), after, "{api_version} {kind}");
+    in_place::says_what_filling_in_does(api_version, kind, &object, "filled in");
+    let once = object.clone();
+    default(api_version, kind, &mut object);
+    assert_eq!(object, once, "{api_version} {kind} twice");
+}
+
+/// Like [`check`], but only the member of the result at `pointer` is looked at.
+fn check_at(api_version: &str, kind: &str, pointer: &str, before: &Value, after: Value) {
+    let mut object = before.as_object().unwrap().clone();
+    in_place::says_what_filling_in_does(api_version, kind, &object, "");
+    default(api_version, kind, &mut object);
+    let value = Value::Object(object);
+    assert_eq!(value.pointer(pointer).unwrap_or(&Value::Null), &after, "{api_version} {kind} {before}");
+}
+
+/// The object of one of the generated fixtures: `zero` or `shallow`.
+fn fixture(files: &BTreeMap<String, Vec<u8>>, api_version: &str, kind: &str, form: &str) -> Object {
+    let group_version =
+        if api_version == "v1" { "core.v1".to_owned() } else { api_version.replace('/', ".") };
+    let name = format!("generated/{group_version}.{kind}.{form}.json");
+    let text = files.get(&name).unwrap_or_else(|| panic!("no {name}"));
+    schema::json::decode(schema::builtin::kind(api_version, kind).unwrap(), text).unwrap().object
+}
+
+/// Takes out of a fixture what was not set when the facts were taken: pointers to what is no struct, and
+/// maps.
+fn strip(message: &Message, object: &mut Object) {
+    object.retain(|name, value| {
+        let Some(field) = message.member(name) else { return true };
+        let inner = match field.ty {
+            Type::Message(inner) if matches!(inner.shape, Shape::Struct) => Some(inner),
+            _ => None,
+        };
+        match (value, inner) {
+            (Value::Object(inner_object), Some(inner)) if field.cardinality == Cardinality::One => {
+                strip(inner, inner_object);
+            }
+            (Value::Array(items), Some(inner)) => {
+                items.iter_mut().filter_map(Value::as_object_mut).for_each(|item| strip(inner, item));
+            }
+            _ => {}
+        }
+        field.cardinality != Cardinality::Map && (!field.pointer || inner.is_some())
+    });
+}
+
+/// Puts what is said to be filled in over a tree; what is said of the one item of a list goes for each.
+fn overlay(value: &mut Value, filled: &Value) {
+    match (value, filled) {
+        (Value::Object(members), Value::Object(filled)) => {
+            for (name, filled) in filled {
+                overlay(members.entry(name.clone()).or_insert(Value::Null), filled);
+            }
+        }
+        (Value::Array(items), Value::Array(filled)) if !items.is_empty() => {
+            items.iter_mut().for_each(|item| overlay(item, &filled[0]));
+        }
+        (value, filled) => *value = filled.clone(),
+    }
+}
+
+/// By `apiVersion` and kind: what upstream fills into an object of zero values, and into a shallow one,
+/// where every struct is present and every list has one empty item.
+fn facts() -> Object {
+    let text = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/defaults.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// Holds every kind against the facts; at least so many must have changed.
+fn check_facts(form: &str, at_least: usize) {
+    let facts = facts();
+    let files = testdata::files("generated");
+    let mut filled_in = 0;
+    for (key, filled) in &facts {
+        let (api_version, kind) = key.split_once(' ').unwrap();
+        let message = schema::builtin::kind(api_version, kind).unwrap();
+        let mut before = fixture(&files, api_version, kind, form);
+        strip(message, &mut before);
+        let mut expected = Value::Object(before.clone());
+        overlay(&mut expected, &filled[form]);
+        if kind == "Service" {
+            // The one thing that is taken away, which the facts do not show.
+            let spec = expected.pointer_mut("/spec").and_then(Value::as_object_mut);
+            spec.unwrap().remove("sessionAffinityConfig");
+        }
+        let mut object = before.clone();
+        default(api_version, kind, &mut object);
+        let expected = expected.as_object().unwrap();
+        assert!(
+            semantic::equal(message, &object, expected),
+            "{key}: {:#}",
+            json!({"is": object, "expected": expected})
+        );
+        filled_in += usize::from(!semantic::equal(message, &object, &before));
+    }
+    assert!(filled_in >= at_least, "{filled_in}");
+}
+
+#[test]
+fn an_empty_object_gets_what_upstream_gives_it() {
+    check_facts("zero", 50);
+}
+
+#[test]
+fn an_object_of_empty_structs_gets_what_upstream_gives_it() {
+    check_facts("shallow", 80);
+}
+
+/// Every fixture as (name, `apiVersion`, kind, object).
+fn fixtures() -> Vec<(String, String, String, Object)> {
+    let mut found = Vec::new();
+    for archive in ["fixtures", "generated"] {
+        for (name, text) in testdata::files(archive) {
+            let Ok(raw) = serde_json::from_slice::<Object>(&text) else { continue };
+            let member = |name: &str| raw.get(name).and_then(Value::as_str).map(str::to_owned);
+            let (Some(api_version), Some(kind)) = (member("apiVersion"), member("kind")) else { continue };
+            let Some(message) = schema::builtin::kind(&api_version, &kind) else { continue };
+            let object = schema::json::decode(message, &text).unwrap().object;
+            found.push((name, api_version, kind, object));
+        }
+    }
+    found
+}
+
+#[test]
+fn twice_is_once() {
+    let mut changed = 0;
+    for (name, api_version, kind, before) in fixtures() {
+        let mut once = before.clone();
+        default(&api_version, &kind, &mut once);
+        let mut twice = once.clone();
+        default(&api_version, &kind, &mut twice);
+        assert_eq!(twice, once, "{name}");
+        changed += usize::from(once != before);
+    }
+    assert!(changed > 230, "{changed}");
+}
+
+#[test]
+fn kinds_without_defaults_are_left_alone() {
+    let facts = facts();
+    let mut seen = 0;
+    for (name, api_version, kind, before) in fixtures() {
+        let bare = name.ends_with(".zero.json") || name.ends_with(".shallow.json");
+        if bare && !facts.contains_key(&format!("{api_version} {kind}")) {
+            let mut object = before.clone();
+            default(&api_version, &kind, &mut object);
+            assert_eq!(object, before, "{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 300, "{seen}");
+}

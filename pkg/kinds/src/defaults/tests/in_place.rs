@@ -1,0 +1,164 @@
+//! The rules over bytes say what the rules over trees do: on every fixture, as it is and with any one of
+//! its members taken away, at whatever depth.
+
+use super::*;
+use api::resources;
+use schema::proto;
+
+/// The bytes of an object say that defaults are missing just when filling them in changes it; and whether
+/// they are.
+pub(super) fn says_what_filling_in_does(api_version: &str, kind: &str, object: &Object, name: &str) -> bool {
+    let Some(defaults) = Defaults::of(api_version, kind) else { return false };
+    let message = schema::builtin::kind(api_version, kind).unwrap();
+    let (mut raw, gates) = (Vec::new(), Gates::default());
+    proto::encode(message, object, &mut raw).unwrap();
+    let before = proto::decode(message, &raw).unwrap();
+    let mut after = before.clone();
+    defaults.fill(&mut after, &gates).unwrap();
+    let missing = defaults.are_missing(MessageRef::new(message, &raw), &gates);
+    assert_eq!(missing, after != before, "{api_version} {kind} {name}: {:#}", Value::Object(before));
+    missing
+}
+
+/// Lists of what is in `containers` and `containerStatuses`, too.
+const LIKE_ANOTHER: [&str; 4] =
+    ["initContainers", "ephemeralContainers", "initContainerStatuses", "ephemeralContainerStatuses"];
+
+/// Calls `see` with an object that lacks one of its members or list items, for each of them. Pod specs
+/// inside of other kinds than pods are not gone into, nor are lists that are like another one: they are
+/// many.
+fn with_one_less(kind: &str, whole: &mut Object, see: &mut dyn FnMut(&Object, &str)) {
+    let mut ways = Vec::new();
+    collect(kind, &Value::Object(whole.clone()), &mut Vec::new(), &mut ways);
+    for way in ways {
+        let (last, parents) = way.split_last().unwrap();
+        let taken = take(whole, parents, last);
+        see(whole, &way.join("."));
+        put_back(whole, parents, last, taken);
+    }
+}
+
+fn collect(kind: &str, value: &Value, way: &mut Vec<String>, ways: &mut Vec<Vec<String>>) {
+    let members: Vec<(String, &Value)> = match value {
+        Value::Object(members) => members.iter().map(|(name, value)| (name.to_string(), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
+        _ => return,
+    };
+    let is_template = way.len() > 1 && way.ends_with(&["template".to_owned(), "spec".to_owned()]);
+    for (name, value) in members {
+        way.push(name);
+        ways.push(way.clone());
+        let is_alike = LIKE_ANOTHER.contains(&way[way.len() - 1].as_str());
+        if !is_alike && (kind == "Pod" || !is_template) {
+            collect(kind, value, way, ways);
+        }
+        way.pop();
+    }
+}
+
+/// What is at the end of a way of at least one step.
+fn at<'o>(whole: &'o mut Object, way: &[String]) -> &'o mut Value {
+    let (first, rest) = way.split_first().unwrap();
+    rest.iter().fold(whole.get_mut(first).unwrap(), |at, step| match at {
+        Value::Array(items) => &mut items[step.parse::<usize>().unwrap()],
+        value => value.get_mut(step).unwrap(),
+    })
+}
+
+fn take(whole: &mut Object, parents: &[String], last: &str) -> Value {
+    if parents.is_empty() {
+        return whole.remove(last).unwrap();
+    }
+    match at(whole, parents) {
+        Value::Array(items) => items.remove(last.parse().unwrap()),
+        value => value.as_object_mut().unwrap().remove(last).unwrap(),
+    }
+}
+
+fn put_back(whole: &mut Object, parents: &[String], last: &str, taken: Value) {
+    if parents.is_empty() {
+        _ = whole.insert(last.to_owned(), taken);
+        return;
+    }
+    match at(whole, parents) {
+        Value::Array(items) => items.insert(last.parse().unwrap(), taken),
+        value => _ = value.as_object_mut().unwrap().insert(last.to_owned(), taken),
+    }
+}
+
+/// Whether objects of a kind are stored in a version.
+fn is_stored(api_version: &str, kind: &str) -> bool {
+    let stored = resources::all().filter_map(|row| row.storage.as_ref());
+    stored.into_iter().any(|storage| storage.group_version == api_version && storage.kind == kind)
+}
+
+#[test]
+fn what_has_its_defaults_lacks_none() {
+    let mut seen = 0;
+    for (name, api_version, kind, mut object) in fixtures() {
+        says_what_filling_in_does(&api_version, &kind, &object, &name);
+        apply(&api_version, &kind, &mut object, &Gates::default());
+        assert!(!says_what_filling_in_does(&api_version, &kind, &object, &name), "{name}");
+        seen += usize::from(Defaults::of(&api_version, &kind).is_some());
+    }
+    assert!(seen > 400, "{seen}");
+}
+
+#[test]
+fn any_one_member_that_is_a_default_is_missed() {
+    let (mut seen, mut missed) = (0, 0);
+    for (name, api_version, kind, mut object) in fixtures() {
+        // Of a pod all that there is, once; of the others random halves, too.
+        let wanted = name.starts_with("HEAD/") || kind != "Pod" && name.ends_with(".r1.json");
+        if !wanted || Defaults::of(&api_version, &kind).is_none() || !is_stored(&api_version, &kind) {
+            continue;
+        }
+        apply(&api_version, &kind, &mut object, &Gates::default());
+        object.insert("metadata".to_owned(), json!({"name": "a"}));
+        apply(&api_version, &kind, &mut object, &Gates::default());
+        with_one_less(&kind, &mut object, &mut |less, path| {
+            let what = format!("{name} without {path}");
+            missed += usize::from(says_what_filling_in_does(&api_version, &kind, less, &what));
+            seen += 1;
+        });
+    }
+    assert!(seen > 3_000 && missed > 300, "{missed} of {seen}");
+}
+
+#[test]
+fn what_cannot_be_read_may_lack_defaults() {
+    let check = |kind: &str, raw: &[u8], expected: bool| {
+        let message = schema::builtin::kind("v1", kind).unwrap();
+        let missing =
+            Defaults::of("v1", kind).unwrap().are_missing(MessageRef::new(message, raw), &Gates::default());
+        assert_eq!(missing, expected, "{kind} {raw:?}");
+    };
+    // A secret is of a type, field 3.
+    check("Secret", b"\x1a\x01x", false);
+    check("Secret", b"\x1a\x00", true);
+    check("Secret", b"\x1a\x02x", true);
+    check("Secret", b"\x18\x01", true);
+    check("Secret", b"\x1a\x01\xff", true);
+    check("Pod", b"\x12\xff", true);
+}
+
+#[test]
+fn a_key_that_a_map_lacks_is_missed_wherever_it_stands() {
+    let names = ["a", "b", "c", "d"];
+    let of = |lacking: Option<&str>| {
+        let present = names.into_iter().filter(|name| Some(*name) != lacking);
+        Value::Object(present.map(|name| (format!("example.com/{name}"), json!("1"))).collect())
+    };
+    let range = |default: Value, request: Value| {
+        let limit =
+            json!({"type": "Container", "max": of(None), "default": default, "defaultRequest": request});
+        let range = json!({"metadata": {"name": "r"}, "spec": {"limits": [limit]}});
+        let Value::Object(range) = range else { unreachable!() };
+        says_what_filling_in_does("v1", "LimitRange", &range, "a range")
+    };
+    assert!(!range(of(None), of(None)));
+    for name in names {
+        assert!(range(of(Some(name)), of(None)), "{name} as a default");
+        assert!(range(of(None), of(Some(name))), "{name} as a request");
+    }
+}

@@ -1,0 +1,97 @@
+//! What several printers have in common: ages, label selectors, containers,
+//! lists cut short.
+
+use super::Cell;
+use super::view::View;
+use apimachinery::duration::human_duration;
+use apimachinery::labels::from_label_selector;
+use apimachinery::quantity::canonicalize;
+use apimachinery::time::UnixTime;
+use std::borrow::Cow;
+
+/// What a missing value is called in most columns.
+pub(super) const NONE: &str = "<none>";
+/// What a value that was not chosen is called in some columns.
+pub(super) const UNSET: &str = "<unset>";
+pub(super) use api::table::UNKNOWN;
+
+/// The time in a field, if it is set.
+pub(super) fn time(field: View<'_>) -> Option<UnixTime> {
+    field.time().filter(|time| !time.is_go_zero())
+}
+
+/// How long ago the time in a field was.
+pub(super) fn since(field: View<'_>, now: UnixTime) -> String {
+    match time(field) {
+        Some(time) => human_duration(now.nanos_since(time)),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// The cell with the age of the object.
+pub(super) fn age(object: View<'_>, now: UnixTime) -> Cell<'static> {
+    since(object.at("metadata.creationTimestamp"), now).into()
+}
+
+/// `a=b,c=d`, or `<none>`.
+pub(super) fn labels(map: View<'_>) -> String {
+    let pairs: Vec<String> = map.entries().map(|(key, value)| format!("{key}={}", value.text())).collect();
+    or_none(pairs.join(","))
+}
+
+/// A label selector as text: `<none>` if it is empty, `<error>` if it is bad.
+pub(super) fn label_selector(selector: View<'_>) -> String {
+    match from_label_selector(selector.object().as_deref()) {
+        Ok(selector) => or_none(selector.to_string()),
+        Err(_) => "<error>".to_owned(),
+    }
+}
+
+/// The names and the images of containers, each joined by commas.
+pub(super) fn containers(pod_spec: View<'_>) -> [Cell<'static>; 2] {
+    ["name", "image"].map(|field| {
+        let texts: Vec<&str> = pod_spec.get("containers").items().map(|c| c.get(field).text()).collect();
+        texts.join(",").into()
+    })
+}
+
+/// The first `max` texts, and how many there are beyond them.
+pub(super) fn list_with_more(texts: &[String], max: usize, separator: &str) -> String {
+    with_more(texts.get(..max).unwrap_or(texts), texts.len(), separator)
+}
+
+/// The texts that are shown, and how many of all `count` are not.
+pub(super) fn with_more(shown: &[String], count: usize, separator: &str) -> String {
+    let text = shown.join(separator);
+    match count.saturating_sub(shown.len()) {
+        0 => text,
+        more => format!("{text} + {more} more..."),
+    }
+}
+
+/// The canonical text of a quantity; a missing one is zero.
+pub(super) fn quantity(field: View<'_>) -> String {
+    let text = field.scalar().unwrap_or(Cow::Borrowed("0"));
+    match canonicalize(&text) {
+        Ok(canonical) => canonical.into_owned(),
+        Err(_) => text.into_owned(),
+    }
+}
+
+/// `True`, `False` or `<unset>`.
+pub(super) fn bool_or_unset(field: View<'_>) -> &'static str {
+    match (field.exists(), field.flag()) {
+        (false, _) => UNSET,
+        (true, true) => "True",
+        (true, false) => "False",
+    }
+}
+
+/// `resource.group`, or `resource` of the core group.
+pub(super) fn group_resource(group: &str, resource: &str) -> String {
+    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+}
+
+pub(super) fn or_none(text: String) -> String {
+    if text.is_empty() { NONE.to_owned() } else { text }
+}

@@ -1,0 +1,191 @@
+//! The row of a pod. Its status column is the best word for where the pod is
+//! stuck: the reason of a container goes before the phase, init containers
+//! before others, deletion before all.
+
+use super::Cell;
+use super::format::{NONE, age, time};
+use super::view::View;
+use apimachinery::duration::human_duration;
+use apimachinery::time::UnixTime;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+pub(super) fn pod(pod: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
+    let (spec, status) = (pod.get("spec"), pod.get("status"));
+    let (init_containers, conditions) = (spec.get("initContainers"), status.get("conditions"));
+    let total = spec.get("containers").len() + init_containers.items().filter(is_sidecar).count();
+    let mut summary = Summary { reason: phase_or_reason(status, conditions).into(), ..Summary::default() };
+    let initializing = summary.add_init_containers(init_containers, status);
+    if !initializing || is_true(conditions, "Initialized") {
+        summary.add_containers(status, conditions);
+    }
+    if pod.at("metadata.deletionTimestamp").exists() {
+        if status.get("reason").text() == "NodeLost" {
+            summary.reason = "Unknown".into();
+        } else if !matches!(status.get("phase").text(), "Failed" | "Succeeded") {
+            summary.reason = "Terminating".into();
+        }
+    }
+    let pod_ip = status.get("podIPs").items().next().map_or("", |ip| ip.get("ip").text());
+    vec![
+        pod.name(),
+        format!("{}/{total}", summary.ready).into(),
+        summary.reason.into(),
+        summary.restarts.text(now).into(),
+        age(pod, now),
+        if pod_ip.is_empty() { NONE } else { pod_ip }.into(),
+        spec.get("nodeName").filled_or(NONE).into(),
+        status.get("nominatedNodeName").filled_or(NONE).into(),
+        readiness_gates(spec.get("readinessGates"), conditions).into(),
+    ]
+}
+
+/// Restarts, and when the last one was.
+#[derive(Clone, Copy, Default)]
+struct Restarts {
+    count: i64,
+    last: Option<UnixTime>,
+}
+
+impl Restarts {
+    fn add(&mut self, container: View<'_>) {
+        self.count += container.get("restartCount").int();
+        self.last = self.last.max(time(container.at("lastState.terminated.finishedAt")));
+    }
+
+    fn text(self, now: UnixTime) -> String {
+        match self.last {
+            Some(last) if self.count != 0 => {
+                format!("{} ({} ago)", self.count, human_duration(now.nanos_since(last)))
+            }
+            _ => self.count.to_string(),
+        }
+    }
+}
+
+/// What the statuses of the containers add up to.
+#[derive(Default)]
+struct Summary<'a> {
+    reason: Cow<'a, str>,
+    ready: usize,
+    restarts: Restarts,
+    sidecar_restarts: Restarts,
+}
+
+impl<'a> Summary<'a> {
+    /// True if an init container has still to finish.
+    fn add_init_containers(&mut self, containers: View<'a>, status: View<'a>) -> bool {
+        let statuses = status.get("initContainerStatuses");
+        if !statuses.exists() {
+            return false;
+        }
+        // Of several containers with the same name, the last one counts.
+        let sidecars: HashMap<&str, bool> =
+            containers.items().map(|c| (c.get("name").text(), is_sidecar(&c))).collect();
+        for (index, container) in statuses.items().enumerate() {
+            let sidecar = sidecars.get(container.get("name").text()).copied().unwrap_or(false);
+            self.restarts.add(container);
+            if sidecar {
+                self.sidecar_restarts.add(container);
+            }
+            let state = container.get("state");
+            let terminated = state.get("terminated");
+            if terminated.exists() && terminated.get("exitCode").int() == 0 {
+                continue;
+            }
+            if sidecar && container.get("started").flag() {
+                self.ready += usize::from(container.get("ready").flag());
+                continue;
+            }
+            let reason = match state.at("waiting.reason").text() {
+                _ if terminated.exists() => format!("Init:{}", end(terminated)),
+                "" | "PodInitializing" => format!("Init:{index}/{}", containers.len()),
+                waiting => format!("Init:{waiting}"),
+            };
+            self.reason = reason.into();
+            return true;
+        }
+        false
+    }
+
+    /// From the last container to the first, so that the first one's reason
+    /// stays. Restarts of init containers no longer count, save of sidecars.
+    fn add_containers(&mut self, status: View<'a>, conditions: View<'a>) {
+        self.restarts = self.sidecar_restarts;
+        let (mut any_running, mut error) = (false, None);
+        for container in status.get("containerStatuses").items_backwards() {
+            self.restarts.add(container);
+            let state = container.get("state");
+            let (waiting, terminated) = (state.at("waiting.reason").text(), state.get("terminated"));
+            if !waiting.is_empty() {
+                self.reason = waiting.into();
+            } else if terminated.exists() {
+                self.reason = end(terminated);
+                if terminated.get("exitCode").int() != 0 {
+                    error = Some(self.reason.clone());
+                }
+            } else if container.get("ready").flag() && state.get("running").exists() {
+                any_running = true;
+                self.ready += 1;
+            }
+        }
+        if self.reason == "Completed" {
+            // Not all containers need have ended well, or ended at all.
+            self.reason = match error {
+                _ if any_running && has_true_condition(conditions, "Ready") => "Running".into(),
+                Some(error) => error,
+                None if any_running => "NotReady".into(),
+                None => return,
+            };
+        }
+    }
+}
+
+/// The word for how a container ended.
+fn end<'a>(terminated: View<'a>) -> Cow<'a, str> {
+    match (terminated.get("reason").text(), terminated.get("signal").int()) {
+        ("", 0) => format!("ExitCode:{}", terminated.get("exitCode").int()).into(),
+        ("", signal) => format!("Signal:{signal}").into(),
+        (reason, _) => reason.into(),
+    }
+}
+
+fn phase_or_reason<'a>(status: View<'a>, conditions: View<'a>) -> &'a str {
+    const GATED: &str = "SchedulingGated";
+    let is_gated = |condition: View<'_>| {
+        condition.get("type").text() == "PodScheduled" && condition.get("reason").text() == GATED
+    };
+    if conditions.items().any(is_gated) {
+        return GATED;
+    }
+    status.get("reason").filled_or(status.get("phase").text())
+}
+
+/// Whether an init container runs as long as the pod (KEP-753).
+fn is_sidecar(container: &View<'_>) -> bool {
+    container.get("restartPolicy").text() == "Always"
+}
+
+/// The first condition of the type decides.
+fn is_true(conditions: View<'_>, condition_type: &str) -> bool {
+    conditions.condition(condition_type).is_some_and(|c| c.get("status").text() == "True")
+}
+
+/// Any condition of the type will do.
+fn has_true_condition(conditions: View<'_>, condition_type: &str) -> bool {
+    conditions.items().any(|condition| {
+        condition.get("type").text() == condition_type && condition.get("status").text() == "True"
+    })
+}
+
+fn readiness_gates(gates: View<'_>, conditions: View<'_>) -> Cow<'static, str> {
+    if gates.len() == 0 {
+        return NONE.into();
+    }
+    // From the last condition to the first, so that of those of a type the first one decides.
+    let conditions = conditions.items_backwards();
+    let is_true: HashMap<&str, bool> =
+        conditions.map(|c| (c.get("type").text(), c.get("status").text() == "True")).collect();
+    let is_open = |gate: &View<'_>| is_true.get(gate.get("conditionType").text()).copied().unwrap_or(false);
+    format!("{}/{}", gates.items().filter(is_open).count(), gates.len()).into()
+}

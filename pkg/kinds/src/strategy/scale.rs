@@ -1,0 +1,145 @@
+//! The `scale` subresource: `autoscaling/v1` Scale as a view on an object's replicas.
+
+use crate::validation::{NameRule, validate_object_meta};
+use api::resources::Resource;
+use api::resources::custom::ScalePaths;
+use apimachinery::field;
+use apimachinery::labels::Selector;
+use jsontree::{Value, json};
+use schema::object::Object;
+
+use api::meta;
+
+/// The replicas of a Scale whose object says nothing of them. Nobody may ask for so many.
+pub const NO_REPLICAS: i64 = i32::MIN as i64;
+
+/// The Scale of an object that has replicas. Metadata is the object's own, reduced to what names it.
+///
+/// # Errors
+/// What a custom object has where its replicas should be, if that is something else.
+pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, String> {
+    match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
+        None => Ok(builtin(object)),
+        Some(paths) => {
+            let replicas =
+                |path| Ok::<_, String>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)));
+            let (wanted, there) = (replicas(&paths.spec_replicas)?, replicas(&paths.status_replicas)?);
+            let selector =
+                paths.selector.as_ref().map_or(Ok(""), |path| ScalePaths::selector_at(object, path))?;
+            Ok(scale(object, wanted, there, selector.to_owned()))
+        }
+    }
+}
+
+/// The path at which a custom object should have its replicas, if it has none there.
+pub fn missing_replicas(row: &Resource<'_>, object: &Object) -> Option<String> {
+    let path = &row.custom?.version.scale.as_ref()?.spec_replicas;
+    let missing = ScalePaths::replicas_at(object, path).is_ok_and(|replicas| replicas.is_none());
+    missing.then(|| format!(".{}", path.join(".")))
+}
+
+fn builtin(object: &Object) -> Object {
+    let number =
+        |parent: &str| object.get(parent).and_then(|p| p.get("replicas")).cloned().unwrap_or(Value::from(0));
+    scale(object, number("spec"), number("status"), selector_text(object))
+}
+
+fn scale(object: &Object, wanted: Value, there: Value, selector: String) -> Object {
+    let metadata = meta::metadata(object);
+    let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    let metadata: Object = kept
+        .iter()
+        .filter_map(|name| metadata?.get(*name).map(|v| ((*name).to_owned(), v.clone())))
+        .collect();
+    let mut status = Object::new();
+    status.insert("replicas", there);
+    if !selector.is_empty() {
+        status.insert("selector", Value::from(selector));
+    }
+    let scale = json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": {"replicas": wanted},
+        "status": status,
+    });
+    match scale {
+        Value::Object(map) => map,
+        _ => Object::new(),
+    }
+}
+
+/// Puts the replicas (and the resource version, which is the precondition) of a Scale into an object.
+pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
+    let replicas = scale.get("spec").and_then(|s| s.get("replicas")).cloned().unwrap_or(Value::from(0));
+    match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
+        Some(paths) => {
+            let path: Vec<&str> = paths.spec_replicas.iter().map(String::as_str).collect();
+            schema::object::set(object, &path, replicas);
+        }
+        None => {
+            if let Some(spec) = super::child(object, "spec") {
+                spec.insert("replicas", replicas);
+            }
+        }
+    }
+    let version = meta::text(scale, "resourceVersion").to_owned();
+    if !version.is_empty() {
+        meta::set_text(object, "resourceVersion", &version);
+    }
+}
+
+/// What is wrong with a Scale (upstream's `ValidateScale`).
+pub fn validate_scale(scale: &Object) -> field::ErrorList {
+    let mut errors =
+        validate_object_meta(scale, true, NameRule::DnsSubdomain, &field::Path::root("metadata"));
+    let replicas = schema::object::get_i64(scale, &["spec", "replicas"]).unwrap_or(0);
+    if replicas < 0 {
+        let spec = field::Path::root("spec");
+        errors.push(field::Error::invalid(
+            &spec.child("replicas"),
+            replicas,
+            "must be greater than or equal to 0",
+        ));
+    }
+    errors
+}
+
+/// The object's selector in text form: a plain map (replication controllers) or a label selector.
+fn selector_text(object: &Object) -> String {
+    let Some(selector) = object.get("spec").and_then(|s| s.get("selector")).and_then(Value::as_object) else {
+        return String::new();
+    };
+    let structured = selector.contains_key("matchLabels") || selector.contains_key("matchExpressions");
+    let labels =
+        if structured { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };
+    let mut terms: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or("")))
+        .collect();
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    terms.extend(expressions.into_iter().flatten().filter_map(expression_text));
+    match Selector::parse(&terms.join(",")) {
+        Ok(selector) => selector.to_string(),
+        Err(_) => String::new(),
+    }
+}
+
+fn expression_text(expression: &Value) -> Option<String> {
+    let key = expression.get("key")?.as_str()?;
+    let values: Vec<&str> = expression
+        .get("values")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    match expression.get("operator")?.as_str()? {
+        "In" => Some(format!("{key} in ({})", values.join(","))),
+        "NotIn" => Some(format!("{key} notin ({})", values.join(","))),
+        "Exists" => Some(key.to_owned()),
+        "DoesNotExist" => Some(format!("!{key}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,89 @@
+//! Services: what the new type has no use for is cleared (upstream's `registry/core/service/strategy.go`).
+//! What services take from pools, and what follows from that, is [`crate::services`]'.
+//! A field is cleared only if the client did not change it: a change deserves an answer by validation.
+
+use api::tree;
+use schema::object::{self, Object};
+
+use super::service_fields::{
+    has_cluster_ip, has_health_check_port, is_load_balancer, may_have_node_ports, node_ports, same_texts,
+};
+use super::{Context, Strategy};
+
+pub(super) struct Services;
+
+impl Strategy for Services {
+    fn prepare_for_create(&self, service: &mut Object, _context: &Context<'_>) {
+        let Some(spec) = tree::child_mut(service, "spec") else { return };
+        drop_internal_policy_of_alias(spec);
+    }
+
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
+        if subresource == "status" {
+            return;
+        }
+        if let (Some(new), Some(old)) = (tree::child_mut(new, "spec"), tree::child(old, "spec")) {
+            clear_useless(new, old);
+            drop_internal_policy_of_alias(new);
+        }
+        if object::get_str(new, &["spec", "type"]) != Some("LoadBalancer") {
+            object::remove(new, &["status", "loadBalancer"]);
+        }
+    }
+}
+
+/// Whether nodes or load balancers expose the service.
+fn is_external(spec: &Object) -> bool {
+    let addresses = !tree::list(spec, "externalIPs").is_empty();
+    may_have_node_ports(spec) || (tree::text(spec, "type") == "ClusterIP" && addresses)
+}
+
+fn same(new: &Object, old: &Object, name: &str) -> bool {
+    new.get(name).filter(|v| !v.is_null()) == old.get(name).filter(|v| !v.is_null())
+}
+
+fn clear_useless(new: &mut Object, old: &Object) {
+    if has_cluster_ip(old) && !has_cluster_ip(new) {
+        if same_texts(new, old, "clusterIPs") && tree::text(new, "clusterIP") == tree::text(old, "clusterIP")
+        {
+            new.remove("clusterIP");
+            new.remove("clusterIPs");
+        }
+        for name in ["ipFamilies", "ipFamilyPolicy"] {
+            remove_if_same(new, old, name);
+        }
+    }
+    if may_have_node_ports(old) && !may_have_node_ports(new) {
+        let known: Vec<i64> = node_ports(old).collect();
+        if node_ports(new).all(|port| known.contains(&port)) {
+            tree::children_mut(new, "ports").for_each(|port| {
+                port.remove("nodePort");
+            });
+        }
+    }
+    if has_health_check_port(old) && !has_health_check_port(new) {
+        remove_if_same(new, old, "healthCheckNodePort");
+    }
+    if is_load_balancer(old) && !is_load_balancer(new) {
+        remove_if_same(new, old, "allocateLoadBalancerNodePorts");
+        remove_if_same(new, old, "loadBalancerClass");
+    }
+    if is_external(old) && !is_external(new) {
+        remove_if_same(new, old, "externalTrafficPolicy");
+    }
+}
+
+/// An alias has no internal traffic policy. Upstream stores one that is valid and hides it from readers;
+/// what is not stored needs no hiding.
+fn drop_internal_policy_of_alias(spec: &mut Object) {
+    let valid = matches!(tree::text(spec, "internalTrafficPolicy"), "Cluster" | "Local");
+    if !has_cluster_ip(spec) && valid {
+        spec.remove("internalTrafficPolicy");
+    }
+}
+
+fn remove_if_same(new: &mut Object, old: &Object, name: &str) {
+    if same(new, old, name) {
+        new.remove(name);
+    }
+}

@@ -1,0 +1,240 @@
+//! How upstream prints values of struct type in errors: as JSON of its internal Go structs, which have
+//! no tags, so that members carry the names of Go's fields and none is left out. Types of
+//! apimachinery have tags and are printed as served.
+
+mod layout;
+
+use apimachinery::field::BadValue;
+use jsontree::Value;
+use layout::{go_name, order};
+use schema::json_write;
+use schema::object::Object;
+use schema::table::{Cardinality, Field, Message, Shape, Type};
+
+const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+const POD_SPEC: &str = "io.k8s.api.core.v1.PodSpec";
+
+/// An object of a built-in type as the value of an error.
+pub(super) fn go_value(message: &'static Message, object: &Object) -> BadValue {
+    BadValue::Plain(go_json(message, object))
+}
+
+/// A list of objects of a built-in type as the value of an error.
+pub(super) fn go_values(message: &'static Message, list: Option<&Value>) -> BadValue {
+    let Some(items) = list.and_then(Value::as_array) else { return BadValue::Plain("null".to_owned()) };
+    let items: Vec<String> =
+        items.iter().filter_map(Value::as_object).map(|item| go_json(message, item)).collect();
+    BadValue::Plain(format!("[{}]", items.join(",")))
+}
+
+/// The value of a field of an object that holds a schema or something else, as the value of an error.
+pub(super) fn go_field_value(message: &'static Message, name: &str, object: &Object) -> BadValue {
+    let mut out = Vec::new();
+    if let (Some(field), Some(value)) = (message.member(name), object.get(name)) {
+        element(field.ty, value, &mut out);
+    }
+    BadValue::Plain(String::from_utf8(out).unwrap_or_default())
+}
+
+/// The compact JSON of an object of a built-in type.
+pub(super) fn go_json(message: &'static Message, object: &Object) -> String {
+    let mut out = Vec::new();
+    structure(message, object, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// The JSON of an object of a built-in type over several lines, indented by one space per level, as
+/// upstream prints what it then compares line by line.
+pub(super) fn go_lines(message: &'static Message, object: &Object) -> String {
+    lines(&go_json(message, object))
+}
+
+/// The same for a list of objects.
+pub(super) fn go_list_lines(message: &'static Message, list: &[&Object]) -> String {
+    let items: Vec<String> = list.iter().map(|item| go_json(message, item)).collect();
+    lines(&format!("[{}]", items.join(",")))
+}
+
+fn lines(compact: &str) -> String {
+    let mut indented = Vec::new();
+    json_write::indent(compact.as_bytes(), &mut indented);
+    let indented = String::from_utf8(indented).unwrap_or_default();
+    let half = |line: &str| line.len().saturating_sub(line.trim_start_matches(' ').len()) / 2;
+    let lines: Vec<&str> = indented.lines().map(|line| line.get(half(line)..).unwrap_or(line)).collect();
+    lines.join("\n")
+}
+
+fn structure(message: &'static Message, object: &Object, out: &mut Vec<u8>) {
+    if message.name.starts_with("io.k8s.apimachinery.") {
+        // It fails for values only that no decoder lets in.
+        let _ = json_write::encode(message, object, out);
+        return;
+    }
+    out.push(b'{');
+    members(message, object, out);
+    out.push(b'}');
+}
+
+fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>) {
+    let Some(names) = order(message.name) else {
+        for field in message.fields {
+            member(message, field, object, out);
+        }
+        return;
+    };
+    for name in names {
+        match message.members.iter().find(|member| member.name == *name) {
+            Some(found) if message.name == POD_SPEC && *name == "securityContext" => {
+                pod_security_context(found.field, object, out);
+            }
+            Some(found) => member(message, found.field, object, out),
+            // What the internal type has here and v1 elsewhere: `pod_security_context` has put it here.
+            None => {
+                key(&go_name(message.name, name), out);
+                let nil = matches!(*name, "shareProcessNamespace" | "hostUsers");
+                let zero = if nil { Value::Null } else { Value::Bool(false) };
+                let value = object.get(*name).unwrap_or(&zero);
+                out.extend_from_slice(value.to_string().as_bytes());
+            }
+        }
+    }
+}
+
+/// The internal type keeps here what v1 has in the pod's spec itself.
+fn pod_security_context(field: &'static Field, spec: &Object, out: &mut Vec<u8>) {
+    let mut context = api::tree::child(spec, "securityContext").cloned().unwrap_or_default();
+    for name in ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"] {
+        if let Some(value) = spec.get(name) {
+            context.insert(name.to_owned(), value.clone());
+        }
+    }
+    key("SecurityContext", out);
+    element(field.ty, &Value::Object(context), out);
+}
+
+fn member(message: &'static Message, field: &'static Field, object: &Object, out: &mut Vec<u8>) {
+    match field.ty {
+        Type::Message(inner) if field.name.is_empty() => return members(inner, object, out),
+        Type::Message(inner) if inner.name == OBJECT_META && field.cardinality == Cardinality::One => {
+            // Embedded in the internal type.
+            let empty = Object::new();
+            let meta = api::tree::child(object, field.name).unwrap_or(&empty);
+            let mut text = Vec::new();
+            structure(inner, meta, &mut text);
+            let inside = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
+            if !inside.is_empty() {
+                comma(out);
+                out.extend_from_slice(inside);
+            }
+            return;
+        }
+        _ => {}
+    }
+    key(&go_name(message.name, field.name), out);
+    let value = object.get(field.name).unwrap_or(&Value::Null);
+    match (field.cardinality, value) {
+        (Cardinality::One, Value::Null) if field.pointer => out.extend_from_slice(b"null"),
+        (Cardinality::One, value) => element(field.ty, value, out),
+        (Cardinality::List, Value::Array(items)) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                element(field.ty, item, out);
+            }
+            out.push(b']');
+        }
+        (Cardinality::Map, Value::Object(entries)) => {
+            out.push(b'{');
+            for (name, value) in entries {
+                comma(out);
+                json_write::write_string(name.as_bytes(), out);
+                out.push(b':');
+                element(field.ty, value, out);
+            }
+            out.push(b'}');
+        }
+        _ => out.extend_from_slice(b"null"),
+    }
+}
+
+/// A value that is no nil pointer; `null` is the zero value.
+fn element(ty: Type, value: &Value, out: &mut Vec<u8>) {
+    match (ty, value) {
+        (Type::Message(message), value) => message_value(message, value, out),
+        (Type::String, Value::Null) => out.extend_from_slice(b"\"\""),
+        (Type::Bool, Value::Null) => out.extend_from_slice(b"false"),
+        (Type::Int32 | Type::Int64 | Type::Double, Value::Null) => out.push(b'0'),
+        (_, value) => leaf(value, out),
+    }
+}
+
+fn message_value(message: &'static Message, value: &Value, out: &mut Vec<u8>) {
+    match (message.shape, value) {
+        (Shape::Struct, Value::Object(object)) => structure(message, object, out),
+        (Shape::Struct, _) => structure(message, &Object::new(), out),
+        (Shape::Quantity, Value::Null) => out.extend_from_slice(b"\"0\""),
+        (Shape::IntOrString, Value::Null) => out.push(b'0'),
+        (Shape::Duration, Value::Null) => out.extend_from_slice(b"\"0s\""),
+        (Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray, value) => {
+            alternatives(message, value, out);
+        }
+        (shape, Value::String(text)) if shape.is_raw_json() => {
+            let _ = json_write::compact(text.as_bytes(), out);
+        }
+        (_, value) => leaf(value, out),
+    }
+}
+
+/// A schema or something in its place; in Go each has a field.
+fn alternatives(message: &'static Message, value: &Value, out: &mut Vec<u8>) {
+    let schema = api::semantic::schema_of(message);
+    let (names, is_bool) = match message.shape {
+        Shape::SchemaOrBool => (["Allows", "Schema"], true),
+        Shape::SchemaOrArray => (["Schema", "JSONSchemas"], false),
+        _ => (["Schema", "Property"], false),
+    };
+    out.push(b'{');
+    for name in names {
+        key(name, out);
+        match (name, value, schema) {
+            ("Allows", value, _) => leaf(&Value::Bool(is_bool && value != &Value::Bool(false)), out),
+            ("Schema", Value::Object(object), Some(schema)) => structure(schema, object, out),
+            ("JSONSchemas", Value::Array(items), Some(schema)) if !items.is_empty() => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    message_value(schema, item, out);
+                }
+                out.push(b']');
+            }
+            ("Property", value @ Value::Array(_), _) => leaf(value, out),
+            _ => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b'}');
+}
+
+fn leaf(value: &Value, out: &mut Vec<u8>) {
+    // It fails for numbers only that no decoder lets in.
+    let _ = json_write::untyped(value, out);
+}
+
+fn key(name: &str, out: &mut Vec<u8>) {
+    comma(out);
+    json_write::write_string(name.as_bytes(), out);
+    out.push(b':');
+}
+
+/// Separates members; no value ends in an opening brace.
+fn comma(out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+}
+
+#[cfg(test)]
+mod tests;

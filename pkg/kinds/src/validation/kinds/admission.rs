@@ -1,0 +1,56 @@
+//! The kinds of admissionregistration.k8s.io. Their expressions are compiled in the environments that they run in.
+
+mod binding;
+mod client;
+mod match_condition;
+mod policy;
+mod policy_expressions;
+mod rule;
+mod webhook;
+
+pub(super) use binding::{MUTATING_BINDINGS, VALIDATING_BINDINGS};
+pub(super) use client::{client_config, is_url_with_host};
+pub(super) use policy::{MUTATING_POLICIES, VALIDATING_POLICIES};
+pub(super) use webhook::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
+
+const FAILURE_POLICIES: &[&str] = &["Fail", "Ignore"];
+const MATCH_POLICIES: &[&str] = &["Equivalent", "Exact"];
+const REINVOCATION_POLICIES: &[&str] = &["IfNeeded", "Never"];
+
+#[cfg(test)]
+mod tests {
+    use apimachinery::features::{Gate, Gates};
+    use jsontree::json;
+    use schema::object::Object;
+
+    use super::super::{Given, Settings, validate, validate_manifest};
+    use api::resources;
+
+    fn errors(name: &str, open: bool, from_disk: bool) -> Vec<String> {
+        let Some(row) =
+            resources::find("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "")
+        else {
+            return vec!["no row".to_owned()];
+        };
+        let gates = Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, open);
+        let given = Given { settings: Settings { gates, ..Settings::default() }, ..Given::default() };
+        let object: Object = json!({"metadata": {"name": name}}).as_object().cloned().unwrap_or_default();
+        let of = if from_disk { validate_manifest } else { validate };
+        of(row, &object, &given).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn names_of_manifests_are_refused_where_manifests_are_read() {
+        assert_eq!(
+            errors("a.static.k8s.io", true, false),
+            [
+                "metadata.name: Invalid value: \"a.static.k8s.io\": names ending with \".static.k8s.io\" are reserved \
+                 for static manifest-based configurations and cannot be managed via the API"
+            ]
+        );
+        let none: [&str; 0] = [];
+        assert_eq!(errors("a.static.k8s.io", false, false), none);
+        assert_eq!(errors("a.k8s.io", true, false), none);
+        assert_eq!(errors("a.static.k8s.io", true, true), none);
+    }
+}

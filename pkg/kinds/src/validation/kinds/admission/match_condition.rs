@@ -1,0 +1,61 @@
+//! Conditions, in CEL, on the requests that webhooks and policies are for.
+
+use crate::validation::expression::Releases;
+use crate::validation::value::qualified_name;
+use api::tree::{children, list, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use cel::admission::{Options, Returns, compile_for, environment};
+use schema::object::Object;
+use std::collections::BTreeSet;
+
+const CONDITIONS_MAX: usize = 64;
+
+/// What conditions are compiled with.
+pub(super) struct Context<'o> {
+    pub(super) releases: Releases,
+    /// Whether conditions may speak of `params`.
+    pub(super) params: bool,
+    /// The expressions that are stored already.
+    pub(super) stored: BTreeSet<&'o str>,
+}
+
+/// The expressions of an owner's conditions.
+pub(super) fn expressions(owner: &Object) -> impl Iterator<Item = &str> {
+    children(owner, "matchConditions").map(|condition| text(condition, "expression"))
+}
+
+/// Validates the conditions of a webhook or a policy. `path` is that of the list.
+pub(super) fn match_conditions(
+    path: &Path<'_>,
+    owner: &Object,
+    context: &Context<'_>,
+    errors: &mut ErrorList,
+) {
+    let count = list(owner, "matchConditions").len();
+    if count > CONDITIONS_MAX {
+        errors.push(Error::too_many(path, Some(count), Some(CONDITIONS_MAX)));
+    }
+    let mut names = BTreeSet::new();
+    for (index, condition) in children(owner, "matchConditions").enumerate() {
+        let (path, name) = (path.index(index), text(condition, "name"));
+        let (expression_path, expression) = (path.child("expression"), text(condition, "expression").trim());
+        if expression.is_empty() {
+            errors.push(Error::required(&expression_path, ""));
+        } else {
+            let minor = context.releases.minor(context.stored.contains(expression));
+            let options = Options { params: context.params, authorizer: true, patches: false };
+            let compiled = compile_for(&environment(minor, options, None), expression, Returns::Bool);
+            errors.extend(compiled.err().map(|detail| Error::invalid(&expression_path, expression, detail)));
+        }
+        let name_path = path.child("name");
+        match name {
+            "" => errors.push(Error::required(&name_path, "")),
+            name => {
+                qualified_name(&name_path, name, errors);
+                if !names.insert(name) {
+                    errors.push(Error::duplicate(&name_path, name));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The schema of a version as OpenAPI: what of it is supported, and what its extensions ask for.
+
+use super::rules::{Compiler, Scope};
+use super::strictness::Strictness;
+use super::subschemas::{named, properties, schemas};
+use super::{defaults, extensions, structural};
+use crate::validation::go_value::go_value;
+use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
+use ::schema::object::Object;
+use api::tree::{child, flag, is_set, list, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
+/// What may stand at the root beside `type` if there is a status subresource, in upstream's words and order.
+const AT_ROOT: [(&str, &str); 22] = [
+    ("description", "Description"),
+    ("type", "Type"),
+    ("format", "Format"),
+    ("title", "Title"),
+    ("maximum", "Maximum"),
+    ("exclusiveMaximum", "ExclusiveMaximum"),
+    ("minimum", "Minimum"),
+    ("exclusiveMinimum", "ExclusiveMinimum"),
+    ("maxLength", "MaxLength"),
+    ("minLength", "MinLength"),
+    ("pattern", "Pattern"),
+    ("maxItems", "MaxItems"),
+    ("minItems", "MinItems"),
+    ("uniqueItems", "UniqueItems"),
+    ("multipleOf", "MultipleOf"),
+    ("required", "Required"),
+    ("items", "Items"),
+    ("properties", "Properties"),
+    ("externalDocs", "ExternalDocs"),
+    ("example", "Example"),
+    ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields"),
+    ("x-kubernetes-validations", "XValidations"),
+];
+
+/// Validates what holds the schema of a version, or of all (whose version is then the spec's).
+pub(super) fn validate(
+    path: &Path<'_>,
+    holder: Option<&Object>,
+    version: &str,
+    has_status: bool,
+    rules: &Strictness<'_>,
+    errors: &mut ErrorList,
+) {
+    let Some(schema) = holder.and_then(|holder| child(holder, "openAPIV3Schema")) else { return };
+    let path = &path.child("openAPIV3Schema");
+    let mut found = ErrorList::new();
+    if has_status {
+        found.extend(root_error(path, schema));
+    }
+    if flag(schema, "nullable") {
+        found.push(Error::forbidden(&path.child("nullable"), "nullable cannot be true at the root"));
+    }
+    let mut refusal = None;
+    let mut scope = None;
+    if rules.structural {
+        refusal = structural::refusal(schema);
+        if refusal.is_none() {
+            let mut wrong = structural::validate(path, schema);
+            if wrong.is_empty() {
+                let minor = rules.releases.minor(false);
+                defaults::validate(path, schema, rules.pruned_defaults, minor, &mut wrong);
+            }
+            scope = wrong.is_empty().then(Scope::root);
+            found.append(wrong);
+        }
+    }
+    let mut compiler = Compiler::new(rules.releases, rules.stored, rules.is_schema_unchanged(version));
+    node(path, schema, Place { root: true, scope, ..Place::default() }, rules, &mut compiler, &mut found);
+    let (wrong_rules, total) = compiler.finish(path);
+    found.append(wrong_rules);
+    // Other errors say the same, with the path of the field.
+    if let Some(refusal) = refusal.filter(|_| found.is_empty()) {
+        found.push(Error::invalid(path, "", refusal));
+    }
+    found.append(total);
+    errors.append(found);
+}
+
+/// The first thing at the root that would get lost when the schema of the status is taken out.
+fn root_error(path: &Path<'_>, schema: &Object) -> Option<Error> {
+    let is_other = |name: &str| !AT_ROOT.iter().any(|(known, _)| *known == name);
+    let other = |known: &(&jsontree::Key, &Value)| is_other(known.0) && is_given(schema, known.0);
+    let kind = text(schema, "type");
+    // In the order of the fields, which matters only for the type and the few before it.
+    let before = ["id", "$schema", "$ref"].into_iter().any(|name| is_given(schema, name));
+    if !before && !kind.is_empty() && kind != "object" {
+        let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource \
+                      is enabled";
+        return Some(Error::invalid(&path.child("type"), kind, detail));
+    }
+    schema.iter().find(other).map(|_| {
+        let names: Vec<&str> = AT_ROOT.iter().map(|(_, name)| *name).collect();
+        let words = "fields are allowed at the root of the schema if the status subresource is enabled";
+        let detail = format!("only [{}] {words}", names.join(" "));
+        Error::invalid(path, go_value(&SCHEMA, schema), detail)
+    })
+}
+
+/// Whether a member of a schema is not what it is when it is absent.
+pub(super) fn is_given(schema: &Object, name: &str) -> bool {
+    let pointer = SCHEMA.member(name).is_some_and(|field| field.pointer);
+    match schema.get(name) {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(value)) => *value || pointer,
+        Some(Value::String(value)) => !value.is_empty() || pointer,
+        Some(_) => true,
+    }
+}
+
+/// Whether a type is not one of OpenAPI.
+pub(super) fn has_unknown_type(schema: &Object) -> bool {
+    let kind = text(schema, "type");
+    !kind.is_empty() && !TYPES.contains(&kind)
+}
+
+/// Whether a schema uses what only structural schemas may.
+pub(super) fn has_kubernetes_extensions(schema: &Object) -> bool {
+    let flags = ["x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"];
+    let pointers = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-list-type"];
+    let lists = ["x-kubernetes-list-map-keys", "x-kubernetes-validations"];
+    flags.iter().any(|name| flag(schema, name))
+        || pointers.iter().any(|name| is_set(schema, name))
+        || lists.iter().any(|name| !list(schema, name).is_empty())
+}
+
+/// Where in a definition's schema a schema stands.
+#[derive(Clone, Copy, Default)]
+struct Place<'p> {
+    root: bool,
+    inside_metadata: bool,
+    /// Why there must be no default.
+    no_default: Option<NoDefault<'p>>,
+    /// What its rules are compiled with; none where they are not.
+    scope: Option<Scope<'p>>,
+}
+
+/// Why there must be no default.
+#[derive(Clone, Copy)]
+enum NoDefault<'p> {
+    /// What of it would be pruned depends on the value.
+    MapInMetadata,
+    /// The server fills the field of this name.
+    TopLevel(&'p str),
+}
+
+/// Validates a schema and those inside.
+fn node(
+    path: &Path<'_>,
+    schema: &Object,
+    place: Place<'_>,
+    rules: &Strictness<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
+    let before = errors.len();
+    unsupported(path, schema, place, rules, errors);
+    if flag(schema, "uniqueItems") {
+        let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+        errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
+    }
+    let scope = place.scope.map(|scope| scope.inside(schema));
+    let inner = Place { root: false, scope, ..place };
+    let own = properties(schema);
+    if let Some(additional) = schema.get("additionalProperties").filter(|value| !value.is_null()) {
+        let path = path.child("additionalProperties");
+        if own.count() > 0 && additional != &Value::Bool(true) {
+            let detail = "additionalProperties and properties are mutual exclusive";
+            errors.push(Error::forbidden(&path, detail));
+        }
+        if let Some(schema) = additional.as_object() {
+            let no_default = inner.inside_metadata.then_some(NoDefault::MapInMetadata).or(inner.no_default);
+            node(&path, schema, Place { no_default, ..inner }, rules, compiler, errors);
+        }
+    }
+    for (name, property) in properties(schema) {
+        let mut inner = inner;
+        let is_meta = matches!(name, "metadata" | "kind" | "apiVersion");
+        if is_meta && (place.root || flag(schema, "x-kubernetes-embedded-resource")) {
+            inner.inside_metadata = true;
+        }
+        if is_meta && place.root {
+            inner.no_default = Some(NoDefault::TopLevel(name));
+        }
+        node(&path.child("properties").key(name), property, inner, rules, compiler, errors);
+    }
+    // What these say of a value, rules do not.
+    let junctor = Place { scope: None, ..inner };
+    if let Some(not) = child(schema, "not") {
+        node(&path.child("not"), not, junctor, rules, compiler, errors);
+    }
+    for member in ["allOf", "oneOf", "anyOf"] {
+        for (index, each) in schemas(schema, member).enumerate() {
+            node(&path.child(member).index(index), each, junctor, rules, compiler, errors);
+        }
+    }
+    for (name, each) in named(schema, "definitions") {
+        node(&path.child("definitions").key(name), each, junctor, rules, compiler, errors);
+    }
+    items(path, schema, Place { scope: place.scope, ..inner }, rules, compiler, errors);
+    for (name, each) in named(schema, "dependencies") {
+        node(&path.child("dependencies").key(name), each, junctor, rules, compiler, errors);
+    }
+    extensions::validate(path, schema, rules, errors);
+    if let Some(scope) = place.scope.filter(|_| errors.len() == before) {
+        compiler.compile(path, schema, scope);
+    }
+}
+
+/// Validates the schemas of the items of a list; `place` is that of the list.
+fn items(
+    path: &Path<'_>,
+    schema: &Object,
+    place: Place<'_>,
+    rules: &Strictness<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
+    let inner = Place { scope: place.scope.map(|scope| scope.items(schema, path)), ..place };
+    let items = path.child("items");
+    for (index, each) in schemas(schema, "items").enumerate() {
+        match child(schema, "items") {
+            Some(_) => node(&items, each, inner, rules, compiler, errors),
+            None => node(&items.index(index), each, inner, rules, compiler, errors),
+        }
+    }
+}
+
+fn unsupported(
+    path: &Path<'_>,
+    schema: &Object,
+    place: Place<'_>,
+    rules: &Strictness<'_>,
+    errors: &mut ErrorList,
+) {
+    let kind = text(schema, "type");
+    if rules.types && has_unknown_type(schema) {
+        errors.push(Error::not_supported(&path.child("type"), kind, &TYPES));
+    }
+    if let Some(reason) = place.no_default.filter(|_| is_set(schema, "default")) {
+        let detail = match reason {
+            NoDefault::MapInMetadata => {
+                "must not be set inside additionalProperties applying to object metadata".to_owned()
+            }
+            NoDefault::TopLevel(name) => format!("must not be set in top-level {name}"),
+        };
+        errors.push(Error::forbidden(&path.child("default"), detail));
+    }
+    for member in ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] {
+        let given = match schema.get(member) {
+            Some(Value::Object(schemas)) if matches!(member, "patternProperties" | "definitions") => {
+                !schemas.is_empty()
+            }
+            _ => is_given(schema, member),
+        };
+        if given {
+            errors.push(Error::forbidden(&path.child(member), format!("{member} is not supported")));
+        }
+    }
+    if kind == "null" {
+        let detail = "type cannot be set to null, use nullable as an alternative";
+        errors.push(Error::forbidden(&path.child("type"), detail));
+    }
+    if !list(schema, "items").is_empty() {
+        let detail = "items must be a schema object and not an array";
+        errors.push(Error::forbidden(&path.child("items"), detail));
+    }
+    if place.inside_metadata && flag(schema, "x-kubernetes-embedded-resource") {
+        let detail = "must not be used inside of resource meta";
+        errors.push(Error::forbidden(&path.child("x-kubernetes-embedded-resource"), detail));
+    }
+}

@@ -1,0 +1,253 @@
+//! A device that a driver offers. What it is worth of a node's resources is behind a gate that is off.
+
+use super::at_most;
+use super::capacity::request_policy;
+use super::claim::{attribute_name, duplicates};
+use crate::validation::go_value::go_value;
+use crate::validation::node_selector::node_selector;
+use crate::validation::semver::Version;
+use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
+use api::semantic::equal;
+use api::tree::{child, children, is_set, list, maybe_flag, maybe_text, text, texts};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::names;
+use jsontree::Value;
+use schema::builtin::{
+    IO_K8S_API_RESOURCE_V1_DEVICEATTRIBUTE as DEVICE_ATTRIBUTE,
+    IO_K8S_API_RESOURCE_V1_DEVICETAINT as DEVICE_TAINT,
+};
+use schema::object::Object;
+use std::collections::BTreeSet;
+
+const ATTRIBUTES_AND_CAPACITIES_MAX: usize = 32;
+const ATTRIBUTE_VALUES_MAX: usize = 48;
+const VALUE_BYTES_MAX: usize = 64;
+const TAINTS_MAX: usize = 16;
+const COUNTERS_MAX: usize = 32;
+const CONSUMPTIONS_MAX: usize = 2;
+const CONDITIONS_MAX: usize = 4;
+/// Lists that an attribute may have for a value.
+const LISTS: [&str; 4] = ["bools", "ints", "strings", "versions"];
+
+/// Validates a device. With `per_device`, it says at which nodes it is. Its taints may stay as they are in
+/// the old one.
+pub(super) fn device(
+    path: &Path<'_>,
+    (device, old): (&Object, Option<&Object>),
+    per_device: bool,
+    errors: &mut ErrorList,
+) {
+    dns_label(&path.child("name"), text(device, "name"), errors);
+    let empty = Object::new();
+    let attributes = child(device, "attributes").unwrap_or(&empty);
+    let capacity = child(device, "capacity").unwrap_or(&empty);
+    let count = attributes.len() + capacity.len();
+    if count > ATTRIBUTES_AND_CAPACITIES_MAX {
+        let detail = format!(
+            "the total number of attributes and capacities must not exceed {ATTRIBUTES_AND_CAPACITIES_MAX}"
+        );
+        errors.push(Error::invalid(path, count, detail));
+    }
+    let values = |attribute: &Value| -> usize {
+        let attribute = attribute.as_object().unwrap_or(&empty);
+        LISTS.iter().map(|member| list(attribute, member).len()).sum::<usize>().max(1)
+    };
+    let count: usize = attributes.values().map(values).sum();
+    if count > ATTRIBUTE_VALUES_MAX {
+        let detail = format!("the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}");
+        errors.push(Error::invalid(path, count, detail));
+    }
+    let attributes_path = path.child("attributes");
+    for (name, value) in attributes {
+        attribute_name(&attributes_path, name, errors);
+        attribute(&attributes_path.key(name), value.as_object().unwrap_or(&empty), errors);
+    }
+    let shared = maybe_flag(device, "allowMultipleAllocations") == Some(true);
+    let capacity_path = path.child("capacity");
+    for (name, value) in capacity {
+        attribute_name(&capacity_path, name, errors);
+        if let Some(policy) = value.as_object().and_then(|value| child(value, "requestPolicy")) {
+            let path = capacity_path.key(name);
+            let path = path.child("requestPolicy");
+            if shared {
+                request_policy(&path, value.get("value"), policy, errors)
+            } else {
+                errors.push(Error::forbidden(&path, "allowMultipleAllocations must be true"))
+            }
+        }
+    }
+    taints(&path.child("taints"), device, old, errors);
+    consumptions(&path.child("consumesCounters"), device, errors);
+    nodes(path, device, per_device, errors);
+    binding_conditions(path, device, errors);
+}
+
+fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut ErrorList) {
+    if let Some(value) = maybe_text(attribute, "string") {
+        short(&path.child("string"), value, errors);
+    }
+    if let Some(value) = maybe_text(attribute, "version") {
+        version(&path.child("version"), value, errors);
+    }
+    for member in LISTS.iter().filter(|member| is_set(attribute, member)) {
+        let path = path.child(member);
+        if list(attribute, member).is_empty() {
+            let value = attribute.get(*member).unwrap_or(&Value::Null);
+            errors.push(Error::invalid(&path, value, "must not be empty if specified"));
+        }
+        for (index, value) in texts(attribute, member).enumerate() {
+            match *member {
+                "versions" => version(&path.index(index), value, errors),
+                _ => short(&path.index(index), value, errors),
+            }
+        }
+    }
+    let single = ["bool", "int", "string", "version"];
+    let value = match single.iter().chain(&LISTS).filter(|member| is_set(attribute, member)).count() {
+        0 => "".into(),
+        1 => return,
+        _ => go_value(&DEVICE_ATTRIBUTE, attribute),
+    };
+    errors.push(Error::invalid(path, value, "exactly one value must be specified"));
+}
+
+fn short(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+    if value.len() > VALUE_BYTES_MAX {
+        errors.push(Error::too_long(path, Some(VALUE_BYTES_MAX)));
+    }
+}
+
+fn version(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+    if Version::parse(value).is_none() {
+        let detail = "must be a string compatible with semver.org spec 2.0.0";
+        errors.push(Error::invalid(path, value, detail));
+    }
+    short(path, value, errors);
+}
+
+fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+    let same = |old: &Object| {
+        let (new, old): (Vec<_>, Vec<_>) =
+            (children(device, "taints").collect(), children(old, "taints").collect());
+        new.len() == old.len() && new.iter().zip(old).all(|(new, old)| equal(&DEVICE_TAINT, new, old))
+    };
+    if old.is_some_and(same) || !at_most(path, list(device, "taints").len(), TAINTS_MAX, errors) {
+        return;
+    }
+    for (index, found) in children(device, "taints").enumerate() {
+        taint(&path.index(index), found, None, errors);
+    }
+}
+
+/// Validates a taint; its effect may stay what it is in the old one.
+pub(super) fn taint(path: &Path<'_>, taint: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+    let (value, effect) = (text(taint, "value"), text(taint, "effect"));
+    qualified_name(&path.child("key"), text(taint, "key"), errors);
+    invalid_each(&path.child("value"), value, names::is_label_value(value), errors);
+    if old.is_none_or(|old| text(old, "effect") != effect) {
+        let effects = ["NoExecute", "NoSchedule", "None"];
+        required_one_of(&path.child("effect"), effect, &effects, errors);
+    }
+}
+
+fn consumptions(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
+    if !at_most(path, list(device, "consumesCounters").len(), CONSUMPTIONS_MAX, errors) {
+        return;
+    }
+    for (index, consumption) in children(device, "consumesCounters").enumerate() {
+        let path = path.index(index);
+        match text(consumption, "counterSet") {
+            "" => errors.push(Error::required(&path.child("counterSet"), "")),
+            name => dns_label(&path.child("counterSet"), name, errors),
+        }
+        counters(&path.child("counters"), consumption, errors);
+    }
+    duplicates(path, children(device, "consumesCounters").map(|found| text(found, "counterSet")), errors);
+}
+
+/// Validates the counters of a set. `path` is that of `counters`.
+pub(super) fn counters(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
+    let counters = child(owner, "counters");
+    let count = counters.map_or(0, Object::len);
+    if count == 0 {
+        errors.push(Error::required(path, ""));
+    } else if at_most(path, count, COUNTERS_MAX, errors) {
+        for name in counters.into_iter().flat_map(Object::keys) {
+            dns_label(path, name, errors);
+        }
+    }
+}
+
+fn nodes(path: &Path<'_>, device: &Object, per_device: bool, errors: &mut ErrorList) {
+    if !per_device {
+        if ["nodeName", "nodeSelector", "allNodes"].iter().any(|member| is_set(device, member)) {
+            let detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is \
+                set to true in the ResourceSlice spec";
+            errors.push(Error::invalid(path, BadValue::Plain("null".to_owned()), detail));
+        }
+        return;
+    }
+    let mut ways = Vec::new();
+    match maybe_text(device, "nodeName") {
+        None => {}
+        Some("") => errors.push(Error::invalid(&path.child("nodeName"), "", "must not be empty")),
+        Some(name) => {
+            ways.push("`nodeName`");
+            dns_subdomain(&path.child("nodeName"), name, errors);
+        }
+    }
+    if let Some(selector) = child(device, "nodeSelector") {
+        ways.push("`nodeSelector`");
+        node_selector(&path.child("nodeSelector"), selector, false, errors);
+    }
+    match maybe_flag(device, "allNodes") {
+        None => {}
+        Some(true) => ways.push("`allNodes`"),
+        Some(false) => {
+            errors.push(Error::invalid(
+                &path.child("allNodes"),
+                false,
+                "must be either unset or set to true",
+            ));
+        }
+    }
+    let detail = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when \
+        `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
+    match ways.len() {
+        0 => errors.push(Error::required(path, detail)),
+        1 => {}
+        _ => errors.push(Error::invalid(path, format!("{{{}}}", ways.join(", ")), detail)),
+    }
+}
+
+/// Conditions that a pod waits for before it is bound (KEP-5007), and those that make it give up.
+pub(super) fn binding_conditions(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
+    let [good, bad] = ["bindingConditions", "bindingFailureConditions"];
+    for member in [good, bad] {
+        let path = path.child(member);
+        if at_most(&path, list(device, member).len(), CONDITIONS_MAX, errors) {
+            for (index, name) in texts(device, member).enumerate() {
+                qualified_name(&path.index(index), name, errors);
+            }
+        }
+    }
+    duplicates(&path.child(good), texts(device, good), errors);
+    let awaited: BTreeSet<&str> = texts(device, good).collect();
+    let mut seen = BTreeSet::new();
+    for (index, name) in texts(device, bad).enumerate() {
+        if !seen.insert(name) {
+            errors.push(Error::duplicate(&path.child(bad).index(index), name));
+        }
+        if awaited.contains(name) {
+            let detail = "bindingFailureConditions must not overlap with bindingConditions";
+            errors.push(Error::invalid(&path.child(bad).index(index), name, detail));
+        }
+    }
+    for (member, other) in [(good, bad), (bad, good)] {
+        if list(device, member).is_empty() && !list(device, other).is_empty() {
+            let value = device.get(member).unwrap_or(&Value::Null);
+            let detail = format!("{member} are required to use {other}");
+            errors.push(Error::invalid(&path.child(member), value, detail));
+        }
+    }
+}

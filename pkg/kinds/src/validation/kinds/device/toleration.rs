@@ -1,0 +1,26 @@
+//! Taints of devices that a request puts up with (KEP-5055).
+
+use crate::validation::value::{invalid_each, one_of, qualified_name, required_one_of};
+use api::tree::text;
+use apimachinery::field::{Error, ErrorList, Path};
+use apimachinery::names;
+use schema::object::Object;
+
+/// Validates a toleration.
+pub(super) fn toleration(path: &Path<'_>, toleration: &Object, errors: &mut ErrorList) {
+    let (key, value) = (text(toleration, "key"), text(toleration, "value"));
+    if !key.is_empty() {
+        qualified_name(&path.child("key"), key, errors);
+    }
+    match text(toleration, "operator") {
+        "Exists" if !value.is_empty() => {
+            errors.push(Error::invalid(&path.child("value"), value, "must be empty for operator `Exists`"));
+        }
+        "Equal" => invalid_each(&path.child("value"), value, names::is_label_value(value), errors),
+        operator => required_one_of(&path.child("operator"), operator, &["Equal", "Exists"], errors),
+    }
+    let effect = text(toleration, "effect");
+    if !effect.is_empty() {
+        one_of(&path.child("effect"), effect, &["NoExecute", "NoSchedule", "None"], errors);
+    }
+}

@@ -1,0 +1,224 @@
+//! The containers of a pod: regular ones, init containers (among them sidecars, which never end) and
+//! ephemeral ones. Upstream's `validateContainers`, `validateInitContainers` and
+//! `validateEphemeralContainers`; paths are upstream's even where they lack an index.
+
+mod env;
+mod mounts;
+mod ports;
+mod probe;
+mod restart;
+
+use super::options::PodOptions;
+use super::security_context::security_context;
+use crate::validation::resource_name::container_resource;
+use crate::validation::resources::Requirements;
+use crate::validation::value::{dns_label, required_one_of};
+use api::tree::{child, children, is_set, list, maybe_text, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::object::Object;
+use std::collections::{BTreeMap, BTreeSet};
+
+const FORBIDDEN_IN_EPHEMERAL: &str = "cannot be set for an Ephemeral Container";
+const FORBIDDEN_IN_INIT: &str = "may not be set for init containers without restartPolicy=Always";
+
+/// What the rules of containers need to know of the pod around them, and of what it replaces.
+pub(super) struct Surroundings<'a> {
+    /// `os.name`, if `os` is set.
+    pub os: Option<&'a str>,
+    /// The volumes by name, those with invalid names left out.
+    pub volumes: &'a BTreeMap<&'a str, &'a Object>,
+    /// The names in `resourceClaims`.
+    pub claims: &'a BTreeSet<&'a str>,
+    /// `terminationGracePeriodSeconds`.
+    pub grace_period: Option<i64>,
+    /// `restartPolicy`.
+    pub restart_policy: &'a str,
+    /// `hostUsers`, by default true.
+    pub host_users: bool,
+    /// What else is allowed.
+    pub options: &'a PodOptions,
+}
+
+/// Validates the regular containers, of which there must be one. `path` is that of the list.
+pub(super) fn validate_containers(
+    spec: &Object,
+    pod: &Surroundings<'_>,
+    path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
+    if list(spec, "containers").is_empty() {
+        errors.push(Error::required(path, ""));
+        return;
+    }
+    let mut names = BTreeSet::new();
+    for (index, container) in children(spec, "containers").enumerate() {
+        let path = path.index(index);
+        common(container, pod, &path, errors);
+        let name = text(container, "name");
+        if !names.insert(name) {
+            errors.push(Error::duplicate(&path.child("name"), name));
+        }
+        probe::lifecycle_and_probes(container, pod, &path, errors);
+        restart::policy(container, &path, errors);
+    }
+    let mut host_ports = BTreeSet::new();
+    for (index, container) in children(spec, "containers").enumerate() {
+        ports::unique_host_ports(container, &mut host_ports, &path.index(index), errors);
+    }
+}
+
+/// Validates the init containers. `path` is that of the list.
+pub(super) fn validate_init_containers(
+    spec: &Object,
+    pod: &Surroundings<'_>,
+    path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
+    let mut names: BTreeSet<&str> = names(spec, "containers").collect();
+    for (index, container) in children(spec, "initContainers").enumerate() {
+        let item = path.index(index);
+        common(container, pod, &item, errors);
+        restart::init_policy(container, &item, errors);
+        let name = text(container, "name");
+        if names.contains(name) {
+            errors.push(Error::duplicate(&item.child("name"), name));
+        } else if !name.is_empty() {
+            names.insert(name);
+        }
+        // They run one after the other, so each may have any port; the path lacks the index.
+        ports::unique_host_ports(container, &mut BTreeSet::new(), &path.index(0), errors);
+        if is_sidecar(container) {
+            probe::lifecycle_and_probes(container, pod, &item, errors);
+            continue;
+        }
+        let members = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"];
+        let set = members.into_iter().filter(|member| is_set(container, member));
+        errors.extend(set.map(|member| Error::forbidden(&item.child(member), FORBIDDEN_IN_INIT)));
+        if !pod.options.init_restart_on_resize {
+            restart::no_restart_on_resize(container, &item, errors);
+        }
+    }
+}
+
+/// Validates the ephemeral containers, of pods and of templates, where they must not be but are
+/// looked at. `path` is that of the list.
+pub(super) fn validate_ephemeral_containers(
+    spec: &Object,
+    pod: &Surroundings<'_>,
+    path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
+    let others: BTreeSet<&str> = names(spec, "containers").chain(names(spec, "initContainers")).collect();
+    let mut all = others.clone();
+    for (index, container) in children(spec, "ephemeralContainers").enumerate() {
+        let path = path.index(index);
+        common(container, pod, &path, errors);
+        trimmed_image(container, &path, errors);
+        let name = text(container, "name");
+        if !all.insert(name) {
+            errors.push(Error::duplicate(&path.child("name"), name));
+        }
+        let target = text(container, "targetContainerName");
+        if !target.is_empty() && !others.contains(target) {
+            errors.push(Error::not_found(&path.child("targetContainerName"), target));
+        }
+        no_service(container, &path, errors);
+    }
+}
+
+/// Checks that images are not padded with white space, which old templates may have. For pods only;
+/// ephemeral containers are checked with the rest.
+pub(super) fn validate_images_of_pod(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    for list in ["containers", "initContainers"] {
+        let path = path.child(list);
+        for (index, container) in children(spec, list).enumerate() {
+            trimmed_image(container, &path.index(index), errors);
+        }
+    }
+}
+
+/// An image without white space around it.
+fn trimmed_image(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    let image = text(container, "image");
+    if image.trim().len() != image.len() {
+        let detail = "must not have leading or trailing whitespace";
+        errors.push(Error::invalid(&path.child("image"), image, detail));
+    }
+}
+
+/// Whether an init container keeps running beside the regular ones (KEP-753).
+pub(super) fn is_sidecar(container: &Object) -> bool {
+    maybe_text(container, "restartPolicy") == Some("Always")
+}
+
+fn names<'o>(spec: &'o Object, list: &str) -> impl Iterator<Item = &'o str> + use<'o> {
+    children(spec, list).map(|container| text(container, "name"))
+}
+
+/// What holds for containers of every kind.
+fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut ErrorList) {
+    match text(container, "name") {
+        "" => errors.push(Error::required(&path.child("name"), "")),
+        name => dns_label(&path.child("name"), name, errors),
+    }
+    if text(container, "image").is_empty() {
+        errors.push(Error::required(&path.child("image"), ""));
+    }
+    let member_of = |member: &str, supported: &[&str], errors: &mut ErrorList| {
+        required_one_of(&path.child(member), text(container, member), supported, errors);
+    };
+    member_of("terminationMessagePolicy", &["File", "FallbackToLogsOnError"], errors);
+    ports::ports(container, &path.child("ports"), errors);
+    env::env(container, &path.child("env"), errors);
+    env::env_from(container, &path.child("envFrom"), errors);
+    mounts::mounts(container, pod.volumes, &path.child("volumeMounts"), errors);
+    mounts::devices(container, pod.volumes, &path.child("volumeDevices"), errors);
+    member_of("imagePullPolicy", &["Always", "IfNotPresent", "Never"], errors);
+    if let Some(resources) = child(container, "resources") {
+        let allow_partial_huge_pages = pod.options.partial_huge_pages;
+        Requirements { name: container_resource, claims: pod.claims, allow_partial_huge_pages }.validate(
+            resources,
+            &path.child("resources"),
+            errors,
+        );
+    }
+    restart::resize_policy(container, pod.restart_policy, &path.child("resizePolicy"), errors);
+    if let Some(context) = child(container, "securityContext") {
+        security_context(context, pod, &path.child("securityContext"), errors);
+    }
+}
+
+/// Checks that an ephemeral container, which nobody may rely on, has nothing that makes it a part of
+/// the pod's service, nor subpaths, whose mounts would stay behind.
+fn no_service(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    let forbidden = |path: &Path<'_>| Error::forbidden(path, FORBIDDEN_IN_EPHEMERAL);
+    let resources = child(container, "resources");
+    let has_resources =
+        resources.is_some_and(|r| ["limits", "requests", "claims"].iter().any(|list| is_set(r, list)));
+    let members = [
+        "ports",
+        "resources",
+        "resizePolicy",
+        "restartPolicy",
+        "restartPolicyRules",
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle",
+    ];
+    for member in members {
+        let set = if member == "resources" { has_resources } else { is_set(container, member) };
+        if set {
+            errors.push(forbidden(&path.child(member)));
+        }
+    }
+    let path = path.child("volumeMounts");
+    for (index, mount) in children(container, "volumeMounts").enumerate() {
+        let path = path.index(index);
+        let members = ["subPath", "subPathExpr"].into_iter();
+        errors.extend(members.filter(|m| !text(mount, m).is_empty()).map(|m| forbidden(&path.child(m))));
+    }
+}
+
+#[cfg(test)]
+mod tests;

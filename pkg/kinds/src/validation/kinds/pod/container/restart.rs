@@ -1,0 +1,95 @@
+//! When a container is restarted: at its end (`restartPolicy`, `restartPolicyRules`; KEP-5307) and
+//! when its resources change (`resizePolicy`; KEP-1287).
+
+use crate::validation::value::{one_of, required_one_of};
+use api::tree::{child, children, list, maybe_text, text};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use schema::object::Object;
+use std::collections::BTreeSet;
+
+/// Most rules of one container.
+const RULES_MAX: usize = 20;
+/// Most exit codes in one rule.
+const EXIT_CODES_MAX: usize = 255;
+
+const POLICY_MISSING: &str = "must specify restartPolicy when restart rules are used";
+
+/// Validates the restart policy of a container and its exceptions. `path` is that of the container.
+pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    let rules = list(container, "restartPolicyRules");
+    match maybe_text(container, "restartPolicy") {
+        None if rules.is_empty() => return,
+        None => errors.push(Error::required(&path.child("restartPolicy"), POLICY_MISSING)),
+        Some(policy) => {
+            one_of(&path.child("restartPolicy"), policy, &["Always", "Never", "OnFailure"], errors);
+        }
+    }
+    let path = path.child("restartPolicyRules");
+    if rules.len() > RULES_MAX {
+        errors.push(Error::too_many(&path, Some(rules.len()), Some(RULES_MAX)));
+    }
+    for (index, rule) in children(container, "restartPolicyRules").enumerate() {
+        restart_rule(rule, &path.index(index), errors);
+    }
+}
+
+/// Validates the restart policy of an init container, without which it can have no exceptions.
+pub(super) fn init_policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    if maybe_text(container, "restartPolicy").is_some() {
+        policy(container, path, errors);
+    } else if !list(container, "restartPolicyRules").is_empty() {
+        errors.push(Error::required(&path.child("restartPolicy"), POLICY_MISSING));
+    }
+}
+
+fn restart_rule(rule: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    let actions = &["Restart", "RestartAllContainers"];
+    one_of(&path.child("action"), text(rule, "action"), actions, errors);
+    let path = path.child("exitCodes");
+    let Some(codes) = child(rule, "exitCodes") else {
+        errors.push(Error::required(&path, "must be specified"));
+        return;
+    };
+    one_of(&path.child("operator"), text(codes, "operator"), &["In", "NotIn"], errors);
+    let count = list(codes, "values").len();
+    if count > EXIT_CODES_MAX {
+        errors.push(Error::too_many(&path.child("values"), Some(count), Some(EXIT_CODES_MAX)));
+    }
+}
+
+/// Validates what happens to a container when its resources change; where upstream's paths lack the
+/// index, so do ours.
+pub(super) fn resize_policy(
+    container: &Object,
+    restart_policy: &str,
+    path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
+    let mut resources = BTreeSet::new();
+    for (index, policy) in children(container, "resizePolicy").enumerate() {
+        let (resource, restart) = (text(policy, "resourceName"), text(policy, "restartPolicy"));
+        if !resources.insert(resource) {
+            errors.push(Error::duplicate(&path.index(index), BadValue::json_text(resource)));
+        }
+        required_one_of(path, resource, &["cpu", "memory"], errors);
+        required_one_of(path, restart, &["NotRequired", "RestartContainer"], errors);
+        if restart_policy == "Never" && restart != "NotRequired" {
+            let detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+            errors.push(Error::invalid(path, BadValue::json_text(restart), detail));
+        }
+    }
+}
+
+/// Checks that an init container, which runs once, is not restarted by resizing. `path` is that of
+/// the container.
+pub(super) fn no_restart_on_resize(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    let path = path.child("resizePolicy");
+    for (index, policy) in children(container, "resizePolicy").enumerate() {
+        if text(policy, "restartPolicy") != "RestartContainer" {
+            continue;
+        }
+        let detail = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+        let path = path.index(index);
+        errors.push(Error::invalid(&path.child("restartPolicy"), "RestartContainer", detail));
+    }
+}

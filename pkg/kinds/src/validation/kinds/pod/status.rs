@@ -1,0 +1,132 @@
+//! The status of a pod, as the kubelet and the scheduler report it (upstream's `ValidatePodStatusUpdate`).
+
+mod claims;
+mod containers;
+
+use crate::validation::go_value::go_values;
+use crate::validation::value::{dns_subdomain, invalid_each, qualified_name};
+use crate::validation::{Spelling, canonical_ip, is_valid_legacy_ip};
+use api::tree::{child, children, integer, text};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use schema::builtin::{IO_K8S_API_CORE_V1_HOSTIP as HOST_IP, IO_K8S_API_CORE_V1_PODIP as POD_IP};
+use schema::object::Object;
+use schema::table::Message;
+
+/// Conditions that are not checked for being qualified names.
+const SYSTEM_CONDITIONS: &[&str] = &["PodScheduled", "Ready", "Initialized"];
+const NEGATIVE: &str = "must be a non-negative integer";
+
+/// Validates the new status of a pod, after its metadata.
+pub(super) fn validate_status_update(new: &Object, old: &Object, spelling: Spelling, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let part = |pod, member| child(pod, member).unwrap_or(&empty);
+    let (spec, old_spec) = (part(new, "spec"), part(old, "spec"));
+    let (status, old_status) = (part(new, "status"), part(old, "status"));
+    let path = Path::root("status");
+    conditions(&path.child("conditions"), status, errors);
+    if text(spec, "nodeName") != text(old_spec, "nodeName") {
+        errors.push(Error::forbidden(&path.child("nodeName"), "may not be changed directly"));
+    }
+    nominated_node(&path.child("nominatedNodeName"), (status, old_status), old_spec, errors);
+    generation(&path, status, errors);
+    let class = text(status, "qosClass");
+    if class != text(old_status, "qosClass") {
+        let value = BadValue::json_text(class);
+        errors.push(Error::invalid(&path.child("qosClass"), value, "field is immutable"));
+    }
+    containers::transitions(&path, (status, old_status), old_spec, errors);
+    claims::resource_claims(&path.child("resourceClaimStatuses"), status, spec, errors);
+    claims::extended_resource_claim(&path.child("extendedResourceClaimStatus"), status, spec, errors);
+    let allocatable = path.child("nodeAllocatableResourceClaimStatuses");
+    claims::node_allocatable_claims(&allocatable, status, spec, errors);
+    ips(&path.child("podIPs"), ("podIPs", &POD_IP), (status, old_status), spelling, errors);
+    host_ips(&path.child("hostIPs"), (status, old_status), spelling, errors);
+    containers::users(&path, status, spec, errors);
+    containers::allocated_resources(&path, status, spec, errors);
+}
+
+fn generation(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {
+    let generation = integer(object, "observedGeneration");
+    if generation < 0 {
+        errors.push(Error::invalid(&path.child("observedGeneration"), generation, NEGATIVE));
+    }
+}
+
+fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
+    for (index, condition) in children(status, "conditions").enumerate() {
+        let path = path.index(index);
+        generation(&path, condition, errors);
+        let kind = text(condition, "type");
+        if !SYSTEM_CONDITIONS.contains(&kind) {
+            qualified_name(&path.child("Type"), kind, errors);
+        }
+    }
+}
+
+/// The node that a pod is to preempt others on; none once the pod has a node (KEP-5278).
+fn nominated_node(
+    path: &Path<'_>,
+    (status, old_status): (&Object, &Object),
+    old_spec: &Object,
+    errors: &mut ErrorList,
+) {
+    let name = text(status, "nominatedNodeName");
+    if name.is_empty() || name == text(old_status, "nominatedNodeName") {
+        return;
+    }
+    dns_subdomain(path, name, errors);
+    if !text(old_spec, "nodeName").is_empty() {
+        errors.push(Error::forbidden(path, "may not be set on pods that are already bound to a node"));
+    }
+}
+
+/// Addresses of which new ones must be valid, and two at most, one of each family.
+fn ips(
+    path: &Path<'_>,
+    (member, message): (&str, &'static Message),
+    (status, old_status): (&Object, &Object),
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) {
+    let addresses = |status| children(status, member).map(|item| text(item, "ip"));
+    for (index, ip) in addresses(status).enumerate() {
+        if !addresses(old_status).any(|old| old == ip) {
+            invalid_each(&path.index(index), ip, is_valid_legacy_ip(ip, spelling), errors);
+        }
+    }
+    let all: Vec<_> = addresses(status).map(|ip| (ip, canonical_ip(ip))).collect();
+    if all.len() < 2 {
+        return;
+    }
+    if let Some((index, (bad, _))) = all.iter().enumerate().find(|(_, (_, parsed))| parsed.is_none()) {
+        let detail = format!("failed to check for dual stack with error:invalid IP[{index}]: {bad}");
+        errors.push(Error::internal(path, detail));
+    }
+    let parsed = || all.iter().filter_map(|(_, ip)| ip.map(|ip| ip.to_canonical()));
+    let complete = parsed().count() == all.len();
+    let dual = complete && parsed().any(|ip| ip.is_ipv4()) && parsed().any(|ip| ip.is_ipv6());
+    if !dual || all.len() > 2 {
+        let detail = "may specify no more than one IP for each IP family";
+        errors.push(Error::invalid(path, go_values(message, status.get(member)), detail));
+    }
+}
+
+fn host_ips(
+    path: &Path<'_>,
+    (status, old_status): (&Object, &Object),
+    spelling: Spelling,
+    errors: &mut ErrorList,
+) {
+    let Some(first) = children(status, "hostIPs").next() else { return };
+    let ip = text(first, "ip");
+    if ip != text(status, "hostIP") {
+        let path = path.index(0);
+        errors.push(Error::invalid(&path.child("ip"), ip, "must be equal to `hostIP`"));
+    }
+    ips(path, ("hostIPs", &HOST_IP), (status, old_status), spelling, errors);
+}
+
+/// Whether a status of a container says that it has ended.
+fn terminated(status: &Object) -> Option<&Object> {
+    child(status, "state").and_then(|state| child(state, "terminated"))
+}

@@ -1,0 +1,205 @@
+//! What the status of a pod says of its containers: state, user, devices.
+
+use super::super::os::os_name;
+use super::super::security_context::user_or_group_id;
+use super::terminated;
+use crate::validation::value::one_of;
+use api::tree::{child, children, integer, list, maybe_text, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use jsontree::Value;
+use schema::object::Object;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The lists of statuses, each with that of the containers it is about.
+const REGULAR: (&str, &str) = ("containerStatuses", "containers");
+const INIT: (&str, &str) = ("initContainerStatuses", "initContainers");
+const EPHEMERAL: (&str, &str) = ("ephemeralContainerStatuses", "ephemeralContainers");
+
+/// Longest message about a device, in bytes.
+const MESSAGE_BYTES_MAX: usize = 1024;
+const HEALTH: &[&str] = &["Healthy", "Unhealthy", "Unknown"];
+
+/// Checks that containers which have ended for good stay so. `path` is that of the status.
+pub(super) fn transitions(
+    path: &Path<'_>,
+    (status, old_status): (&Object, &Object),
+    spec: &Object,
+    errors: &mut ErrorList,
+) {
+    for (member, containers) in [REGULAR, INIT, EPHEMERAL] {
+        if member != EPHEMERAL.0 && all_could_restart(spec) {
+            continue;
+        }
+        let path = path.child(member);
+        let containers = by_name(spec, containers);
+        let mut running: BTreeMap<&str, usize> = BTreeMap::new();
+        for new in children(status, member).filter(|new| terminated(new).is_none()) {
+            *running.entry(text(new, "name")).or_default() += 1;
+        }
+        for (index, old) in children(old_status, member).enumerate() {
+            let Some(ended) = terminated(old) else { continue };
+            let name = text(old, "name");
+            let most = if member == EPHEMERAL.0 { usize::MAX } else { 1 };
+            let restarted = running.get(name).copied().unwrap_or_default().min(most);
+            let container = containers.get(name);
+            let allowed = member != EPHEMERAL.0
+                && container.is_some_and(|c| should_restart(c, spec, integer(ended, "exitCode")));
+            if allowed {
+                continue;
+            }
+            let path = path.index(index);
+            let path = path.child("state");
+            let detail = "may not be transitioned to non-terminated state";
+            errors.extend((0..restarted).map(|_| Error::forbidden(&path, detail)));
+        }
+    }
+}
+
+/// The containers of a list by their names; of several of one name, the first.
+fn by_name<'o>(spec: &'o Object, member: &str) -> BTreeMap<&'o str, &'o Object> {
+    let mut found = BTreeMap::new();
+    for container in children(spec, member) {
+        found.entry(text(container, "name")).or_insert(container);
+    }
+    found
+}
+
+/// Whether a container may end the others, all of which start again then (KEP-5532).
+fn all_could_restart(spec: &Object) -> bool {
+    let containers = children(spec, "initContainers").chain(children(spec, "containers"));
+    let mut rules = containers.flat_map(|container| children(container, "restartPolicyRules"));
+    rules.any(|rule| text(rule, "action") == "RestartAllContainers")
+}
+
+/// Whether a container starts again after it has ended with a code (KEP-5307).
+fn should_restart(container: &Object, spec: &Object, exit_code: i64) -> bool {
+    let by_policy = |policy: &str| match policy {
+        "Always" => Some(true),
+        "OnFailure" => Some(exit_code != 0),
+        "Never" => Some(false),
+        _ => None,
+    };
+    let own = maybe_text(container, "restartPolicy");
+    let rule = children(container, "restartPolicyRules").find(|rule| {
+        let Some(codes) = child(rule, "exitCodes") else { return false };
+        let has = list(codes, "values").iter().any(|code| code.as_i64() == Some(exit_code));
+        match text(codes, "operator") {
+            "In" => has,
+            "NotIn" => !has,
+            _ => false,
+        }
+    });
+    let by_rule = rule.is_some_and(|rule| matches!(text(rule, "action"), "Restart" | "RestartAllContainers"));
+    if own.is_some() && by_rule {
+        return true;
+    }
+    own.and_then(by_policy).or_else(|| by_policy(text(spec, "restartPolicy"))).unwrap_or(true)
+}
+
+/// Validates whom containers run as. `path` is that of the status.
+pub(super) fn users(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
+    for (member, _) in [REGULAR, INIT, EPHEMERAL] {
+        let path = path.child(member);
+        for (index, container) in children(status, member).enumerate() {
+            let Some(linux) = child(container, "user").and_then(|user| child(user, "linux")) else {
+                continue;
+            };
+            let path = path.index(index);
+            let path = path.child("user.linux");
+            match os_name(spec).unwrap_or("linux") {
+                "windows" => errors.push(Error::forbidden(&path, "cannot be set for a windows pod")),
+                "linux" => linux_user(&path, linux, errors),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn linux_user(path: &Path<'_>, user: &Object, errors: &mut ErrorList) {
+    for id in ["uid", "gid"] {
+        user_or_group_id(&path.child(id), integer(user, id), errors);
+    }
+    let path = path.child("supplementalGroups");
+    for (index, group) in list(user, "supplementalGroups").iter().filter_map(Value::as_i64).enumerate() {
+        user_or_group_id(&path.index(index), group, errors);
+    }
+}
+
+/// Validates the health of the devices that containers have (KEP-4680). `path` is that of the status.
+pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
+    for (member, containers) in [REGULAR, INIT] {
+        let path = path.child(member);
+        let containers = by_name(spec, containers);
+        let mut claims: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (index, container_status) in children(status, member).enumerate() {
+            let name = text(container_status, "name");
+            let container = containers.get(name).copied();
+            let asked = || container.map(requested_claims).unwrap_or_default();
+            let claims = &*claims.entry(name).or_insert_with(asked);
+            let container = container.map(|container| (container, claims));
+            let path = path.index(index);
+            let path = path.child("allocatedResourcesStatus");
+            for (index, resource) in children(container_status, "allocatedResourcesStatus").enumerate() {
+                allocated_resource(&path.index(index), resource, container, errors);
+            }
+        }
+    }
+    let path = path.child(EPHEMERAL.0);
+    for (index, container_status) in children(status, EPHEMERAL.0).enumerate() {
+        if !list(container_status, "allocatedResourcesStatus").is_empty() {
+            let path = path.index(index);
+            let detail = "must not be specified in container status";
+            errors.push(Error::forbidden(&path.child("allocatedResourcesStatus"), detail));
+        }
+    }
+}
+
+fn allocated_resource(
+    path: &Path<'_>,
+    resource: &Object,
+    container: Option<(&Object, &BTreeSet<String>)>,
+    errors: &mut ErrorList,
+) {
+    let name = text(resource, "name");
+    if let Some(detail) = container.and_then(|(container, claims)| not_requested(container, claims, name)) {
+        errors.push(Error::invalid(&path.child("name"), name, detail));
+    }
+    let mut seen = BTreeSet::new();
+    let path = path.child("resources");
+    for (index, device) in children(resource, "resources").enumerate() {
+        let path = path.index(index);
+        one_of(&path.child("health"), text(device, "health"), HEALTH, errors);
+        let message = maybe_text(device, "message");
+        if message == Some("") {
+            errors.push(Error::required(&path.child("message"), "must be non-empty if specified"));
+        } else if message.is_some_and(|message| message.len() > MESSAGE_BYTES_MAX) {
+            errors.push(Error::too_long(&path.child("message"), Some(MESSAGE_BYTES_MAX)));
+        }
+        let id = text(device, "resourceID");
+        if !seen.insert(id) {
+            errors.push(Error::duplicate(&path.child("resourceID"), id));
+        }
+    }
+}
+
+/// What a container asks for of its claims, as statuses write it.
+fn requested_claims(container: &Object) -> BTreeSet<String> {
+    let claims = child(container, "resources").into_iter().flat_map(|it| children(it, "claims"));
+    let written = |claim: &Object| match (text(claim, "name"), text(claim, "request")) {
+        (name, "") => name.to_owned(),
+        (name, request) => format!("{name}/{request}"),
+    };
+    claims.map(written).collect()
+}
+
+/// What to say of a resource that a container has and has not asked for.
+fn not_requested(container: &Object, claims: &BTreeSet<String>, name: &str) -> Option<&'static str> {
+    if let Some(claim) = name.strip_prefix("claim:") {
+        return (!claims.contains(claim)).then_some(
+            "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
+        );
+    }
+    let requests = child(container, "resources").and_then(|resources| child(resources, "requests"));
+    let requested = requests.is_some_and(|requests| requests.contains_key(name));
+    (!requested).then_some("must match one of the container's resource requests")
+}

@@ -1,0 +1,131 @@
+//! Nodes and what chooses among them by label (`pkg/api/node/util.go`).
+
+use super::collector::Warnings;
+use super::ip;
+use api::tree::{child, children, list, pairs, text, texts};
+use apimachinery::field::Path;
+use apimachinery::names::is_label_value;
+use schema::object::Object;
+
+/// Labels that nodes had once, each with what is said of it.
+const OLD_LABELS: [(&str, &str); 8] = [
+    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
+    ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
+    (
+        "beta.kubernetes.io/instance-type",
+        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
+    ),
+    ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
+    ),
+    ("node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"),
+    (
+        "scheduler.alpha.kubernetes.io/preferAvoidPods",
+        "deprecated since v1.22; use Taints and Tolerations instead",
+    ),
+];
+
+/// What is said of a label that nodes no longer have.
+pub(super) fn old_label(key: &str) -> Option<&'static str> {
+    OLD_LABELS.iter().find(|(label, _)| *label == key).map(|(_, message)| *message)
+}
+
+/// A `Node`.
+pub(super) fn node(node: &Object, out: &mut Warnings) {
+    let Some(spec) = child(node, "spec") else { return };
+    if child(spec, "configSource").is_some() {
+        out.add(format_args!("spec.configSource: the feature is removed"));
+    }
+    if !text(spec, "externalID").is_empty() {
+        out.add(format_args!("spec.externalID: this field is deprecated, and is unused by Kubernetes"));
+    }
+    let path = Path::root("spec.podCIDRs");
+    for (index, range) in texts(spec, "podCIDRs").enumerate() {
+        ip::range(&path.index(index), range, out);
+    }
+}
+
+/// A `RuntimeClass`. The warning does not name the label.
+pub(super) fn runtime_class(class: &Object, out: &mut Warnings) {
+    let Some(scheduling) = child(class, "scheduling") else { return };
+    for message in pairs(scheduling, "nodeSelector").filter_map(|(key, _)| old_label(key)) {
+        out.add(format_args!("scheduling.nodeSelector: {message}"));
+    }
+}
+
+/// A `NodeSelectorTerm`. Required terms have their values checked by validation; only preferred ones
+/// are checked here.
+pub(super) fn selector_term(path: &Path<'_>, term: &Object, check_values: bool, out: &mut Warnings) {
+    let path = path.child("matchExpressions");
+    for (index, expression) in children(term, "matchExpressions").enumerate() {
+        let path = path.index(index);
+        expression_key(&path, expression, out);
+        if check_values {
+            values(&path.child("values"), expression, out);
+        }
+    }
+}
+
+/// A `LabelSelector` that is meant for nodes.
+pub(super) fn label_selector(path: &Path<'_>, selector: &Object, out: &mut Warnings) {
+    let expressions = path.child("matchExpressions");
+    for (index, expression) in children(selector, "matchExpressions").enumerate() {
+        expression_key(&expressions.index(index), expression, out);
+    }
+    for (key, _) in pairs(selector, "matchLabels") {
+        if let Some(message) = old_label(key) {
+            out.add(format_args!("{}: {message}", path.child("matchLabels").child(key)));
+        }
+    }
+}
+
+fn expression_key(path: &Path<'_>, expression: &Object, out: &mut Warnings) {
+    let key = text(expression, "key");
+    if let Some(message) = old_label(key) {
+        out.add(format_args!("{}: {key} is {message}", path.child("key")));
+    }
+}
+
+fn values(path: &Path<'_>, expression: &Object, out: &mut Warnings) {
+    for (index, value) in list(expression, "values").iter().enumerate() {
+        let value = value.as_str().unwrap_or_default();
+        for message in is_label_value(value) {
+            out.add(format_args!("{}: {value} is invalid, {message}", path.index(index)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::warnings::testing::{created, updated};
+    use jsontree::json;
+
+    #[test]
+    fn nodes_have_fields_that_are_gone() {
+        let node = json!({"spec": {
+            "configSource": {}, "externalID": "x", "podCIDRs": ["10.0.0.0/24", "10.00.1.0/24"],
+        }});
+        let expected = [
+            "spec.configSource: the feature is removed",
+            "spec.externalID: this field is deprecated, and is unused by Kubernetes",
+            "spec.podCIDRs[1]: non-standard CIDR value \"10.00.1.0/24\" is invalid: use \"10.0.1.0/24\"",
+        ];
+        created("", "nodes", node.clone(), &expected);
+        updated("", "nodes", node.clone(), node, &expected);
+        created("", "nodes", json!({"spec": {"podCIDRs": ["10.0.0.0/24"]}}), &[]);
+    }
+
+    #[test]
+    fn runtime_classes_may_select_old_labels() {
+        let class = json!({"scheduling": {"nodeSelector": {"beta.kubernetes.io/os": "linux", "a": "b"}}});
+        let expected = ["scheduling.nodeSelector: deprecated since v1.14; use \"kubernetes.io/os\" instead"];
+        created("node.k8s.io", "runtimeclasses", class.clone(), &expected);
+        updated("node.k8s.io", "runtimeclasses", class.clone(), class, &expected);
+    }
+}

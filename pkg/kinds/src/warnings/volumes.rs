@@ -1,0 +1,99 @@
+//! Volumes of pods whose drivers are gone, and claims that volumes are made from.
+
+use super::collector::Warnings;
+use super::storage;
+use api::tree::children;
+use apimachinery::features::Gate;
+use apimachinery::field::Path;
+use schema::object::{Object, get_object};
+
+/// A driver that can be had back for a while ([`Gate::GitRepoVolumeDriver`]), and what is said of it then.
+const GIT_REPO: &str = "gitRepo";
+const GIT_REPO_ENABLED: &str = "deprecated in v1.11";
+
+/// Drivers that come before the template of a claim in upstream's order, and what is said of them.
+const OLD_DRIVERS: [(&str, &str); 7] = [
+    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    (GIT_REPO, "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+];
+
+/// Drivers that come after it.
+const NEWER_DRIVERS: [(&str, &str); 2] = [
+    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// The volumes of a pod spec.
+pub(super) fn volumes(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
+    for (index, volume) in children(spec, "volumes").enumerate() {
+        let path = path.index(index);
+        old_drivers(&path, volume, &OLD_DRIVERS, out);
+        if let Some(claim) = get_object(volume, &["ephemeral", "volumeClaimTemplate", "spec"]) {
+            storage::claim_spec(&path.child("ephemeral.volumeClaimTemplate.spec"), claim, out);
+        }
+        old_drivers(&path, volume, &NEWER_DRIVERS, out);
+    }
+}
+
+/// Warns of the drivers that a volume names. Upstream writes one of them in another way than the API.
+pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &str)], out: &mut Warnings) {
+    for (driver, message) in drivers {
+        if volume.get(*driver).is_some_and(jsontree::Value::is_object) {
+            let enabled = *driver == GIT_REPO && out.enabled(Gate::GitRepoVolumeDriver);
+            let message = if enabled { GIT_REPO_ENABLED } else { *message };
+            let name = if *driver == "storageos" { "storageOS" } else { driver };
+            out.add(format_args!("{}: {message}", path.child(name)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::warnings::testing::{created, created_with};
+    use apimachinery::features::{Gate, Gates};
+    use jsontree::json;
+
+    #[test]
+    fn drivers_of_volumes_are_gone() {
+        for (driver, expected) in [
+            ("photonPersistentDisk", "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+"),
+            ("gitRepo", "gitRepo: deprecated in v1.11, and disabled by default in v1.33+"),
+            ("scaleIO", "scaleIO: deprecated in v1.16, non-functional in v1.22+"),
+            ("flocker", "flocker: deprecated in v1.22, non-functional in v1.25+"),
+            ("storageos", "storageOS: deprecated in v1.22, non-functional in v1.25+"),
+            ("quobyte", "quobyte: deprecated in v1.22, non-functional in v1.25+"),
+            ("glusterfs", "glusterfs: deprecated in v1.25, non-functional in v1.26+"),
+            ("cephfs", "cephfs: deprecated in v1.28, non-functional in v1.31+"),
+            ("rbd", "rbd: deprecated in v1.28, non-functional in v1.31+"),
+        ] {
+            let volumes = json!([{"name": "a", "emptyDir": {}}, {"name": "v", driver: {}}]);
+            let pod = json!({"metadata": {"name": "a"}, "spec": {"volumes": volumes}});
+            created("", "pods", pod, &[&format!("spec.volumes[1].{expected}")]);
+        }
+    }
+
+    #[test]
+    fn a_driver_that_was_had_back_is_deprecated_alone() {
+        let pod = json!({"metadata": {"name": "a"}, "spec": {"volumes": [{"name": "v", "gitRepo": {}}]}});
+        let gates = Gates::default().with(Gate::GitRepoVolumeDriver, true);
+        created_with(gates, "", "pods", pod, &["spec.volumes[0].gitRepo: deprecated in v1.11"]);
+    }
+
+    #[test]
+    fn a_volume_may_be_made_from_a_claim() {
+        let claim = json!({"spec": {"resources": {"requests": {"storage": "1500m"}}}});
+        let volumes = json!([{"name": "v", "ephemeral": {"volumeClaimTemplate": claim}}]);
+        created(
+            "",
+            "pods",
+            json!({"metadata": {"name": "a"}, "spec": {"volumes": volumes}}),
+            &["spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional \
+               byte value \"1500m\" is invalid, must be an integer"],
+        );
+    }
+}
