@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregator::api_services::{self, ApiServices};
+use aggregator::{Aggregator, ServiceAddresses};
 use api::catalog::{Catalog, Serving};
+use apiextensions::{Common, ConversionFigures, CustomKinds, CustomResources, Kinds, Meanwhile};
 use apimachinery::features::Gate;
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
@@ -29,38 +32,35 @@ use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use kinds::validation::kinds::Settings;
 use registry::Registry;
+use registry::follow::Following;
+use registry::services::Ranges;
 use server::Fairness;
 use server::metrics::Collector;
 use storage::Storage;
 use tokio::sync::oneshot;
 
 use crate::admission::plugins::Plugins;
-use crate::aggregation::Aggregator;
-use crate::api_services::{self, ApiServices};
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
-use crate::bootstrap::{self, Duties};
 use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
-use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds, Meanwhile};
+use crate::duties::{self, Duties};
 use crate::error::RunError;
 use crate::flow_control::FlowControl;
-use crate::hook::{Awaited, PostStartHook, awaited, hook};
-use crate::loopback::Itself;
 use crate::memory::Budgets;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::process::Process;
 use crate::replicas::Replicas;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
-use crate::service_addresses::ServiceAddresses;
-use crate::services;
 use crate::start_hooks::Awaits;
 use crate::system::{SystemClock, SystemEntropy};
-use crate::tasks::Tasks;
 use crate::template::Forkable;
+use controllers::hook::{Awaited, PostStartHook, awaited, hook};
+use controllers::itself::Itself;
+use controllers::services::{self, Repairs};
+use controllers::tasks::Tasks;
 
 /// Where objects are.
 type Store = Arc<dyn Storage>;
@@ -107,7 +107,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, asked, registry } =
         stored(config, &storage, &process)?;
-    let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
+    let (registry, repairs, following_ranges) = with_pools(config, registry, &delegator)?;
     let (counted, keys) = (Counted::beside(&process.webhooks), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
@@ -174,6 +174,22 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     })
 }
 
+/// A registry with the pools of Service addresses and node ports.
+fn with_pools(
+    config: &Config,
+    registry: Registry,
+    delegator: &Delegator,
+) -> Result<(Registry, Arc<Repairs>, Following<Ranges>), RunError> {
+    let options = registry::services::Options {
+        families: services::families(&config.services.cidrs),
+        node_ports: config.services.node_ports.clone(),
+        storage: Arc::clone(delegator.storage()),
+        prefix: config.storage.prefix().to_owned(),
+        entropy: Arc::new(SystemEntropy),
+    };
+    services::with_pools(options, registry, delegator).map_err(RunError::Bootstrap)
+}
+
 /// What the server does for the cluster at start and at its end, by itself and `together` with other servers.
 fn duties(
     config: &Config,
@@ -181,7 +197,7 @@ fn duties(
     (authorities, tasks): (Vec<PathBuf>, &Tasks),
     together: (Vec<PostStartHook>, Vec<BoxFuture<'static, ()>>),
 ) -> Result<Duties, RunError> {
-    let duties = bootstrap::duties(config, registry, storage, authorities, tasks);
+    let duties = duties::duties(config, registry, storage, authorities, tasks);
     let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
     hooks.extend(together.0);
     let before_stop = future::join(before_stop, future::join_all(together.1));
@@ -316,8 +332,10 @@ fn others(
         credentials,
         figures,
         calls: Arc::clone(calls),
+        entropy: Arc::new(SystemEntropy),
     };
-    let (figures, hooks) = ([conversions, aggregator.collector()], aggregator.hooks().collect());
+    let figures: [Arc<dyn Collector>; 2] = [conversions, aggregator.collector()];
+    let hooks = aggregator::HOOKS.map(|name| hook(name, awaited(aggregator.settled()))).into();
     let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
         tokio::join!(following_services.run(), following.run(), aggregator.run());

@@ -19,10 +19,10 @@ use registry::client::{Client, Read};
 use schema::object::Object;
 
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
-use crate::desired::object;
-use crate::hook::PostStartHook;
-use crate::tasks::{First, Rounds, Tasks};
 use bundle::Bundle;
+use controllers::desired::object;
+use controllers::hook::PostStartHook;
+use controllers::tasks::{First, Rounds, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";

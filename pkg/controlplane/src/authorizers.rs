@@ -20,7 +20,7 @@ use crate::node_graph::{self, Nodes};
 use crate::process::Process;
 use crate::roles::StoredRoles;
 use crate::system::SystemClock;
-use crate::tasks::Tasks;
+use controllers::tasks::Tasks;
 use reload::Follower;
 
 /// What decides, and what keeps it current.

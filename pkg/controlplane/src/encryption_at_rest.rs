@@ -25,10 +25,10 @@ use storage::Storage;
 
 use crate::config::{Config, EncryptionConfig};
 use crate::error::RunError;
-use crate::hook::PostStartHook;
-use crate::identity_lease;
+use crate::identity;
 use crate::reloads::{ReloadFigures, ReloadNames};
 use crate::system::SystemClock;
+use controllers::hook::PostStartHook;
 use covers::Covers;
 use load::Loader;
 use store::Encrypted;
@@ -83,7 +83,7 @@ impl EncryptionAtRest {
             });
         };
         let figures = Arc::new(Figures::default());
-        let plugin_figures = Arc::new(kms::Figures::new(&identity_lease::of_this_machine()));
+        let plugin_figures = Arc::new(kms::Figures::new(&identity::of_this_machine()));
         let plugins = kms::Plugins {
             clock: Arc::new(SystemClock),
             random: Arc::clone(random),

@@ -1,7 +1,6 @@
 //! What FlowSchemas and PriorityLevelConfigurations say, for flow control (upstream's
 //! `util/flowcontrol/apf_controller.go`). Until they have been read, what every cluster begins with applies.
 
-mod dangling;
 mod objects;
 #[cfg(test)]
 mod tests;
@@ -20,9 +19,9 @@ use registry::follow::{Change, Follower, Following, View};
 use server::{Fairness, InflightLimits};
 use tokio::time::Instant;
 
-use crate::bootstrap::objects as bootstrapped;
 use crate::system::SystemClock;
-pub(crate) use dangling::Dangling;
+use controllers::bootstrap::objects as bootstrapped;
+use controllers::dangling::{self, Dangling};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";

@@ -17,8 +17,8 @@ use registry::{Registry, meta};
 use schema::proto::Envelope;
 use server::metrics::Collector;
 
-use crate::bootstrap::objects;
 use crate::config::Config;
+use controllers::bootstrap::objects;
 use metrics::Durations;
 
 /// The role with the rules for all nodes; upstream binds it to nobody and gives its rules to its authorizer.

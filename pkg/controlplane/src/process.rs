@@ -9,8 +9,8 @@ use endpoints::watch_drain::WatchDrain;
 use tokio_util::sync::CancellationToken;
 
 use crate::loopback::Loopback;
-use crate::tasks::Tasks;
 use crate::template::Template;
+use controllers::tasks::Tasks;
 
 /// What an API needs to know of the process that it is in.
 pub(crate) struct Process {

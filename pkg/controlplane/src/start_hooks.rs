@@ -3,7 +3,7 @@
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-use crate::hook::{Awaited, PostStartHook, hook};
+use controllers::hook::{Awaited, PostStartHook, hook};
 
 /// What a server gets to know and makes before it is ready.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ mod tests {
     use std::future::{pending, ready};
 
     use super::*;
-    use crate::hook::awaited;
+    use controllers::hook::awaited;
 
     /// The hooks that are done when everything has come true but what `change` makes of it.
     fn undone(change: fn(&mut Awaits)) -> BTreeSet<&'static str> {

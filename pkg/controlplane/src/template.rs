@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use ::api::catalog::Catalog;
+use apiextensions::{Kinds, Known};
 use cacher::{Delegator, Seed};
 use endpoints::heavy::HeavyPool;
 use endpoints::served::Served;
 use storage::mvcc::Image;
-
-use crate::custom_resources::{Kinds, Known};
 
 /// What a server begins with that is a fork.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use server::health::Hook;
 use tokio::time::{sleep, timeout};
 
 use crate::error::RunError;
-use crate::hook::PostStartHook;
-use crate::tasks::Tasks;
+use controllers::hook::PostStartHook;
+use controllers::tasks::Tasks;
 
 /// How long the watch cache may take to be filled before storage counts as ready without it (upstream's
 /// `StorageReadinessHook`). The check `informer-sync` of `/readyz` goes on waiting.
