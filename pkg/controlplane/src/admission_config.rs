@@ -18,10 +18,10 @@ use client::kubeconfig::WebhookCredentials;
 use client::webhook::Figures;
 use component_base::features::Gates;
 
-use crate::admission::chosen;
+use crate::admission::table::chosen;
 use crate::config::AdmissionConfig;
+use crate::error::RunError;
 use crate::image_reviews::ImagePolicy;
-use crate::run::RunError;
 use file::AdmissionConfiguration;
 use manifests::{mutating_policies, validating_policies, webhooks};
 

@@ -21,13 +21,13 @@ use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
 
-use crate::bootstrap_secrets::StoredBootstrapSecrets;
 use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
+use crate::error::RunError;
 use crate::loopback::Loopback;
-use crate::run::RunError;
 use crate::run::service_account_keys::ServiceAccountKeys;
 use crate::system::{self, SystemClock};
 use crate::token_objects::StoredTokenObjects;
+use controllers::bootstrap_secrets::StoredBootstrapSecrets;
 use openid::OpenId;
 
 /// How long it is remembered whom a token of somebody else's stands for (upstream's time).

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use component_base::features::{Effective, Gate, Gates};
+use component_base::features::Effective;
+use component_base::features::Gate;
+use component_base::features::Gates;
+use endpoints::discovery::VersionInfo;
 use server::metrics::Collector;
 
 /// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
@@ -112,7 +115,7 @@ impl Collector for FeatureMetrics {
             let (name, stage, value) = (gate.name(), spec.stage.name(), u8::from(gates.enabled(gate)));
             let _ = writeln!(out, "kubernetes_feature_enabled{{name=\"{name}\",stage=\"{stage}\"}} {value}");
         }
-        let binary = super::run::version().git_version;
+        let binary = VersionInfo::of_this_build().git_version;
         let binary = binary.trim_start_matches('v').split('+').next().unwrap_or_default();
         let _ = writeln!(
             out,

@@ -17,11 +17,8 @@ use registry::client::APISERVER_USER;
 
 use crate::system;
 
-mod itself;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use itself::{Itself, Refused};
 
 /// The server name by which the certificate is asked for (upstream's `LoopbackClientServerNameOverride`).
 const NAME: &str = "apiserver-loopback-client";

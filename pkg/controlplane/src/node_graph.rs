@@ -17,8 +17,8 @@ use registry::{Registry, meta};
 use schema::proto::Envelope;
 use server::metrics::Collector;
 
-use crate::bootstrap;
 use crate::config::Config;
+use controllers::bootstrap::objects;
 use metrics::Durations;
 
 /// The role with the rules for all nodes; upstream binds it to nobody and gives its rules to its authorizer.
@@ -158,7 +158,7 @@ impl Nodes {
 /// # Errors
 /// The data of this server are not what they should be.
 pub(crate) fn policy(gates: Gates) -> Result<Policy, String> {
-    let roles = bootstrap::objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
+    let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
     let role = roles.iter().find(|role| meta::text(role, "name") == ROLE);
     let mut rules = role.map(Rule::all_of).ok_or_else(|| format!("there is no role {ROLE}"))?;
     let read = |resource: &str| Rule {

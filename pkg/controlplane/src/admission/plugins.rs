@@ -24,9 +24,9 @@ use crate::admission_manifests::{Compiled, ManifestFigures, MutatingHooks, Sourc
 use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
+use crate::error::RunError;
 use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
-use crate::run::RunError;
 use crate::system::{self, SystemOutside};
 
 /// What may change and refuse requests, and what goes with it.

@@ -17,8 +17,8 @@ use egress::{Egress, Network};
 use server::metrics::Collector;
 
 use crate::config::{AuthenticationConfig, Config, OidcConfig};
-use crate::identity_lease;
-use crate::run::RunError;
+use crate::error::RunError;
+use crate::identity;
 pub(super) use reload::Reloader;
 
 /// What comes of `--authentication-config` and `--oidc-*`.
@@ -46,7 +46,7 @@ impl OpenId {
             RunError::Credentials(format!("invalid authentication configuration: {errors}"))
         };
         validate(&read, &[], egress).map_err(invalid)?;
-        let server = identity_lease::of_this_machine();
+        let server = identity::of_this_machine();
         let keys = config.gates.enabled(Gate::StructuredAuthenticationConfigurationJWKSMetrics);
         let metrics = Arc::new(Metrics::new(Arc::clone(clock), &server, keys));
         let algorithms = match (&wanted.configuration_file, &wanted.oidc) {

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Parent;
-use crate::run::RunError;
+use crate::error::RunError;
 
 /// How many connections there may be beyond one for each fork.
 const CONNECTIONS_MORE: usize = 64;

@@ -14,8 +14,8 @@ use component_base::clock::Clock;
 use server::Auditor;
 use server::metrics::Collector;
 
-use super::RunError;
 use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
+use crate::error::RunError;
 use webhook::WebhookSink;
 
 /// Who audits; `None` where nobody wants that. `dialer` is the way to a webhook, if not through this machine's own

@@ -14,9 +14,9 @@ use authentication::service_account::{
 };
 use token_signer::SocketSigner;
 
-use super::RunError;
 use super::certificates::{self, Keeping};
 use crate::config::Config;
+use crate::error::RunError;
 use crate::system::SystemClock;
 
 /// The name of the key in `--cert-dir`; kubeadm's.

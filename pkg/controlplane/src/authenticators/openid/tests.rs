@@ -220,7 +220,7 @@ async fn a_changed_file_counts_if_it_is_valid() {
     let (server, file) = server_of(provider.configuration(&mappings("one:"))).await;
     let token = provider.token(&key, &json!({}));
     until_known(&server, &token, "one:ann").await;
-    let hash = authentication::oidc::label_hash(crate::identity_lease::of_this_machine().as_bytes());
+    let hash = authentication::oidc::label_hash(crate::identity::of_this_machine().as_bytes());
     std::fs::write(&file, provider.configuration(&json!({}))).unwrap();
     until_counted(&server, &format!("{RELOADS}\"{hash}\",status=\"failure\"}} 1")).await;
     assert_eq!(who(&server, &token).await.map(|user| user["username"].clone()), Some(json!("one:ann")));
