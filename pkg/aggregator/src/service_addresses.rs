@@ -6,13 +6,11 @@ use std::sync::Arc;
 use ::api::resources::{self, Handle};
 use ::api::tree::{child, children, text, texts};
 use apimachinery::status::Status;
-use client::Address;
 use client::services::{EndpointSlice, Lister, Resolver, Routing, Service};
-use client::webhook;
+use client::{Address, webhook};
 use jsontree::Value;
-use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
-use registry::meta;
+use registry::{Registry, meta};
 use schema::object::Object;
 
 /// The label of a slice that names its Service.
@@ -130,11 +128,7 @@ impl Lister for Listed {
 
 impl ServiceAddresses {
     /// The Services of a registry, and what keeps them current while it runs. `loopback` is where this server is.
-    pub fn new(
-        registry: &Registry,
-        routing: Routing,
-        loopback: Address,
-    ) -> (Self, InformerTask<Known>) {
+    pub fn new(registry: &Registry, routing: Routing, loopback: Address) -> (Self, InformerTask<Known>) {
         let services = resources::find("", "v1", "services", "").map(Handle::from);
         let slices = resources::find("discovery.k8s.io", "v1", "endpointslices", "").map(Handle::from);
         let rows = services.into_iter().chain(slices).collect();

@@ -23,8 +23,7 @@ use apimachinery::field::{Error, Path, aggregate};
 use apimachinery::request_notes::Notes;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use client::DialPath;
-use client::Dialer;
+use client::{DialPath, Dialer};
 use component_base::clock::Clock;
 use tokio::time::Instant;
 

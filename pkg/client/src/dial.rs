@@ -1,12 +1,11 @@
 //! TCP: finding a host and connecting to it.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use http::Uri;
 use socket2::{SockRef, TcpKeepalive};

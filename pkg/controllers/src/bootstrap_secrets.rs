@@ -5,9 +5,8 @@ use async_trait::async_trait;
 use authentication::{BootstrapSecret, BootstrapSecrets};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use registry::Registry;
 use registry::client::{Client, Read};
-use registry::meta;
+use registry::{Registry, meta};
 
 const NAMESPACE: &str = "kube-system";
 

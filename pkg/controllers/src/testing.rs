@@ -1,7 +1,7 @@
 //! A clock and random numbers for tests.
 
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 use registry::Entropy;
 
 /// The clock of the machine.

@@ -6,18 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aggregator::Aggregator;
-use aggregator::ServiceAddresses;
 use aggregator::api_services::ApiServices;
-use aggregator::api_services::self;
-use api::catalog::Catalog;
-use api::catalog::ServedSelection;
-use apiextensions::Common;
-use apiextensions::ConversionFigures;
-use apiextensions::CustomKinds;
-use apiextensions::CustomResources;
-use apiextensions::Kinds;
-use apiextensions::Meanwhile;
+use aggregator::{Aggregator, ServiceAddresses, api_services};
+use api::catalog::{Catalog, ServedSelection};
+use apiextensions::{Common, ConversionFigures, CustomKinds, CustomResources, Kinds, Meanwhile};
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
@@ -36,14 +28,12 @@ use endpoints::dispatch::Dispatch;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
 use endpoints::proxy::LogFigures;
-use endpoints::served::Description;
-use endpoints::served::ResourceRequests;
-use endpoints::served::Served;
+use endpoints::served::{Description, ResourceRequests, Served};
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use kinds::validation::kinds::Settings;
 use registry::Registry;
-use registry::follow::Following;
+use registry::informer::InformerTask;
 use registry::services::Ranges;
 use server::Fairness;
 use server::metrics::Collector;
@@ -190,7 +180,7 @@ fn with_pools(
     config: &Config,
     registry: Registry,
     delegator: &Delegator,
-) -> Result<(Registry, Arc<Repairs>, Following<Ranges>), RunError> {
+) -> Result<(Registry, Arc<Repairs>, InformerTask<Ranges>), RunError> {
     let options = registry::services::Options {
         families: services::families(&config.services.cidrs),
         node_ports: config.services.node_ports.clone(),

@@ -22,10 +22,10 @@ pub use audit::{
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use client::Address;
+use component_base::features::Gates;
 pub use controllers::cidr::Cidr;
 pub use controllers::kubernetes_service::EndpointReconciler;
 pub use controllers::leader_election::LeadershipTimes;
-use component_base::features::Gates;
 pub use egress::egress;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use controllers::bootstrap::{flow_control, namespaces, priority_classes, roles};
 use controllers::hook::PostStartHook;
 use controllers::identity_lease::{IdentityLease, IdentityOptions};

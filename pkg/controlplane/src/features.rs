@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use component_base::features::Effective;
-use component_base::features::Gate;
-use component_base::features::Gates;
+use component_base::features::{Effective, Gate, Gates};
 use endpoints::discovery::VersionInfo;
 use server::metrics::Collector;
 

@@ -5,10 +5,7 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 use client::{Client, Dialer, Options, Source, Tls};
 use endpoints::dispatch::{Body, Response};
-use endpoints::proxy::Network;
-use endpoints::proxy::OneClient;
-use endpoints::proxy::Trust;
-use endpoints::proxy::UpgradeError;
+use endpoints::proxy::{Network, OneClient, Trust, UpgradeError};
 use http::Request;
 
 use crate::config::KubeletConfig;

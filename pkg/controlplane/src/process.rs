@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use authorization::Authorizer;
-use endpoints::heavy::HeavyPool;
+use endpoints::cpu_pool::CpuPool;
 use endpoints::watch_drain::WatchDrain;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +25,7 @@ pub(crate) struct Process {
     /// Who decides what users may do, if not the modes of the configuration.
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     /// The threads of heavy requests.
-    pub(crate) heavy: HeavyPool,
+    pub(crate) heavy: CpuPool,
     /// What the process may take of the machine's memory, in bytes.
     pub(crate) memory_limit: Option<u64>,
     /// How the server calls itself.

@@ -31,16 +31,14 @@ use server::tls::keep_fresh;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
-use crate::api;
 use crate::config::Config;
 use crate::console::{self, Looks};
 use crate::encryption_at_rest::EncryptionAtRest;
 pub use crate::error::RunError;
-use crate::huge_pages;
-use crate::memory;
 use crate::process::Process;
 use crate::system::{SystemClock, heavy_pool};
 use crate::template::{Forkable, Inherited};
+use crate::{api, huge_pages, memory};
 use controllers::tasks::Tasks;
 use front::Front;
 use hooks::Hooks;

@@ -1,10 +1,9 @@
 //! The world outside: the machine's clock and its random numbers.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{io, thread};
 
 use admission::Environment;
 use apimachinery::time::UnixTime;

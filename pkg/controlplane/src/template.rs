@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::api::catalog::Catalog;
 use apiextensions::{Kinds, Known};
 use cacher::{Delegator, Seed};
-use endpoints::heavy::HeavyPool;
+use endpoints::cpu_pool::CpuPool;
 use endpoints::served::Served;
 use storage::mvcc::Image;
 
@@ -13,7 +13,7 @@ use storage::mvcc::Image;
 #[derive(Clone)]
 pub(crate) struct Inherited {
     pub(crate) template: Arc<Template>,
-    pub(crate) heavy: HeavyPool,
+    pub(crate) heavy: CpuPool,
 }
 
 /// What a parent held at one revision.

@@ -6,25 +6,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use client::Address;
-use client::Dial;
-use client::DialFuture;
-use client::DialPath;
-use client::Io;
-use client::Source;
-use client::Tls;
-use client::TlsClient;
-use client::Trust;
+use client::{Address, Dial, DialFuture, DialPath, Io, Source, Tls, TlsClient, Trust};
 use component_base::trace::Span;
 use http::Uri;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
-use crate::Random;
 use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport};
-use crate::connect;
 use crate::figures::{Figures, Kind, Stage};
-use crate::tunnel;
+use crate::{Random, connect, tunnel};
 
 /// How long a proxy of this machine may take to accept a connection.
 const ACCEPT_MAX: Duration = Duration::from_secs(30);

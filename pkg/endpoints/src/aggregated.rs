@@ -22,10 +22,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Body, Response};
-use crate::header;
 use crate::proxy::url::Url;
 use crate::proxy::{self, Incoming, Network, Trust};
-use crate::respond;
+use crate::{header, respond};
 pub use headers::set_user;
 
 /// How long a server may take to say what it serves. Every client asks for that, so a slow one would slow all.

@@ -25,12 +25,10 @@ use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
 use crate::aggregated::{self, Aggregation, Forwarded};
-use crate::body;
 pub use crate::compressed::CompressedLists;
 use crate::cpu_pool::CpuPool;
 pub use crate::deprecated_requests::DeprecatedRequests;
 use crate::dispatch::{Body, Dispatch, Extent, Request, Response};
-use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
 use crate::negotiate::{self, Formats, Offer, Representation};
 use crate::peers::PeerProxy;
@@ -45,6 +43,7 @@ use crate::warning::Warnings;
 use crate::watch_drain::WatchDrain;
 pub use crate::watch_metrics::WatchMetrics;
 use crate::write_barrier::{self, WriteBarrier};
+use crate::{body, handlers};
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
 pub trait Documents: Send + Sync + 'static {

@@ -23,11 +23,10 @@ use schema::yaml;
 use crate::cpu_pool::CpuPool;
 use crate::dispatch::{Body, Response};
 use crate::encode::{self, Outgoing, Shape};
-use crate::header;
 use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
 use crate::trace::Trace;
-use crate::warning;
+use crate::{header, warning};
 
 pub(crate) use list::CacheName;
 

@@ -27,8 +27,7 @@ mod workload;
 
 use api::options::DeleteOptions;
 use api::resources::Resource;
-use api::tree::child;
-use api::tree::text;
+use api::tree::{child, text};
 use apimachinery::go_quote::Quoted;
 use collector::Warnings;
 use component_base::features::{Gate, Gates};

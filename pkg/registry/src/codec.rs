@@ -7,11 +7,8 @@
 use std::borrow::Cow;
 
 use api::resources::custom::CustomKind;
-use api::resources::Encoding;
-use api::resources::Resource;
-use api::resources::StorageSpec;
-use api::structural::Coercion;
-use api::structural::drop_malformed_metadata;
+use api::resources::{Encoding, Resource, StorageSpec};
+use api::structural::{Coercion, drop_malformed_metadata};
 use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::Bytes;

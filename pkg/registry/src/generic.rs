@@ -25,15 +25,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::resources::Handle;
-use api::resources::Resource;
-use api::resources::StorageSpec;
-use apimachinery::field;
-use apimachinery::go_quote;
+use api::resources::{Handle, Resource, StorageSpec};
 use apimachinery::gvk::{GroupKind, GroupResource};
-use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use apimachinery::{field, go_quote, names};
 use arc_swap::ArcSwap;
 use cacher::Delegator;
 use component_base::clock::Clock;

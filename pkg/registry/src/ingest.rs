@@ -7,12 +7,9 @@
 use std::sync::Arc;
 
 use api::conversion::normalise_for_storage;
+use api::resources;
 use api::resources::custom::BULK;
-use api::resources::Encoding;
-use api::resources::Handle;
-use api::resources::Resource;
-use api::resources::StorageSpec;
-use api::resources::self;
+use api::resources::{Encoding, Handle, Resource, StorageSpec};
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
 use component_base::features::{Gate, Gates};

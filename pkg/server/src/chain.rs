@@ -28,8 +28,7 @@ use audit::Sink;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use component_base::features::Gates;
-use component_base::trace::Span;
-use component_base::trace::Step;
+use component_base::trace::{Span, Step};
 use endpoints::cpu_pool::CpuPool;
 use endpoints::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
 

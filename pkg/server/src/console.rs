@@ -24,9 +24,8 @@ use crate::env::Env;
 use crate::flow::Fairness;
 use crate::metrics::Metrics;
 use crate::pages::{Context, Pages};
-use crate::process;
-use crate::respond;
 use crate::seats::Seats;
+use crate::{process, respond};
 pub use families::histograms;
 pub(crate) use requests::{Requests, Stage, Tracked};
 

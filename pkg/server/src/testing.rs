@@ -18,13 +18,9 @@ use authentication::{Authenticator, TokenFile};
 use authorization::config::Configuration;
 use authorization::node::{self, Graph};
 use authorization::rbac::Index;
-use authorization::Authorizer;
-use authorization::AuthorizerDeps;
-use authorization::Mode;
-use authorization::Policies;
+use authorization::{Authorizer, AuthorizerDeps, Mode, Policies};
 use component_base::clock::TestClock;
-use endpoints::cpu_pool::CpuPool;
-use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
+use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
 

@@ -1,7 +1,6 @@
 //! What is counted of leases, with upstream's names (apiserver `storage/etcd3/metrics`).
 
-use component_base::metrics::Histogram;
-use component_base::metrics::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 const OBJECTS: Family = Family::histogram(
     Stability::Alpha,

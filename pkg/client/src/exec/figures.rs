@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use apimachinery::time::UnixTime;
-use component_base::metrics::Histogram;
-use component_base::metrics::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 use slab::Slab;
 
 use super::PluginCredentials;

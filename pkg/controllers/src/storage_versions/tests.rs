@@ -2,8 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use ::api::catalog::ServedSelection;
-use component_base::features::Effective;
-use component_base::features::Gates;
+use component_base::features::{Effective, Gates};
 
 use super::*;
 

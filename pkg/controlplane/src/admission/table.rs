@@ -1,6 +1,6 @@
 //! Upstream's admission plugins, their order of execution and their defaults.
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 
 use crate::config::AdmissionConfig;
 

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::api::resources;
-use ::kinds::validation::kinds::Given;
-use ::kinds::validation::kinds::STATIC_SUFFIX;
-use ::kinds::validation::kinds::Settings;
-use ::kinds::validation::kinds::validate_manifest;
+use ::kinds::validation::kinds::{Given, STATIC_SUFFIX, Settings, validate_manifest};
 use apimachinery::field;
 use apimachinery::go_quote::{Quoted, quote};
 use component_base::features::Gates;

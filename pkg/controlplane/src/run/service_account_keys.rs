@@ -1,9 +1,8 @@
 //! The keys of service accounts' tokens. Upstream does not start without them; here a server that was
 //! given none makes a signing key in `--cert-dir` and keeps it, so that tokens work out of the box.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -16,9 +16,8 @@ use super::admission::Admission;
 use super::audit_object;
 use super::list::{answer, list_options};
 use crate::api::Call;
-use crate::body;
 use crate::dispatch::{Body, Response};
-use crate::negotiate;
+use crate::{body, negotiate};
 
 /// The verb of those who may remove what cannot be read.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use client::{Client, Error};
 use http::Request;
 
-use super::{Failure, Network, Trust};
+use super::{Network, Trust, UpgradeError};
 use crate::dispatch::{Body, Response};
 
 /// The network as one client sees it, whose trust is not for requests to choose.
@@ -18,7 +18,7 @@ impl Network for OneClient {
         send(&self.0, request).await
     }
 
-    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, Failure> {
+    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, UpgradeError> {
         send_alone(&self.0, request).await
     }
 
@@ -31,10 +31,10 @@ async fn send(client: &Client, request: Request<Body>) -> Result<Response, Strin
     client.send(request).await.map_err(|error| error.to_string())
 }
 
-async fn send_alone(client: &Client, request: Request<Body>) -> Result<Response, Failure> {
+async fn send_alone(client: &Client, request: Request<Body>) -> Result<Response, UpgradeError> {
     client.send_alone(request).await.map_err(|error| match error {
-        Error::Connect(error) => Failure::Dial(error),
-        other => Failure::Exchange(other.to_string()),
+        Error::Connect(error) => UpgradeError::Dial(error),
+        other => UpgradeError::Exchange(other.to_string()),
     })
 }
 

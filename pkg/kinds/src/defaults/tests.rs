@@ -8,9 +8,9 @@ mod pods;
 mod workloads;
 
 use super::*;
+use crate::testdata;
 use api::semantic;
 use component_base::features::Gate;
-use crate::testdata;
 use jsontree::{Value, json};
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};

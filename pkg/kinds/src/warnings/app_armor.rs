@@ -87,8 +87,8 @@ fn is_valid((_, file): &Profile<'_>) -> bool {
 mod tests {
     use super::super::before_create;
     use crate::warnings::testing::{created, object};
-use api::resources::find;
-use component_base::features::Gates;
+    use api::resources::find;
+    use component_base::features::Gates;
     use jsontree::{Value, json};
 
     fn with(annotation: &str, spec: Value) -> Value {

@@ -1,15 +1,11 @@
 //! Volumes, claims, classes and drivers of storage (`pkg/api/{persistentvolume,persistentvolumeclaim,
 //! storage}/util.go`, `pkg/registry/storage/csidriver`).
 
-use super::annotation;
 use super::collector::Warnings;
 use super::containers::fractions;
-use super::node;
 use super::volumes::old_drivers;
-use api::tree::child;
-use api::tree::children;
-use api::tree::list;
-use api::tree::text;
+use super::{annotation, node};
+use api::tree::{child, children, list, text};
 use apimachinery::field::Path;
 use component_base::features::Gate;
 use schema::object::{Object, get_list, get_object};

@@ -2,8 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use super::{on_create, on_update};
-use api::resources::Resource;
-use api::resources::all;
+use api::resources::{Resource, all};
 use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;

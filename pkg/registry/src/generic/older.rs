@@ -6,9 +6,8 @@
 
 use std::collections::HashMap;
 
-use api::resources::Resource;
-use api::resources::StorageSpec;
-use api::resources::self;
+use api::resources;
+use api::resources::{Resource, StorageSpec};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use component_base::features::Release;

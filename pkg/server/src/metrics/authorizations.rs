@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use authorization::{Authorized, Unauthorized};
 
-use component_base::metrics::Histogram;
-use component_base::metrics::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 use super::authentications::BOUNDS;
 

@@ -1,12 +1,7 @@
 //! Claims about a server that is audited.
 #![allow(clippy::unwrap_used)]
 
-use ::audit::Event;
-use ::audit::FileOptions;
-use ::audit::Format;
-use ::audit::Level;
-use ::audit::RequestRecord;
-use ::audit::Stage;
+use ::audit::{Event, FileOptions, Format, Level, RequestRecord, Stage};
 use apimachinery::request_context::AuditId;
 use apimachinery::time::UnixTime;
 use component_base::clock::TestClock;

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use component_base::metrics::Histogram;
-use component_base::metrics::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 use super::{Labels, Requests};
 

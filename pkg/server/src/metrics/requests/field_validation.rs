@@ -4,8 +4,7 @@
 use std::time::Duration;
 
 use apimachinery::query::Query;
-use component_base::metrics::Histogram;
-use component_base::metrics::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 use super::{LATENCIES, Labels, SLI_SKIPPED, index, observe};
 

@@ -1,9 +1,8 @@
 //! The spec of a definition.
 
-use super::names;
 use super::strictness::Strictness;
 use super::subschemas::{any_in_spec, schema_in};
-use super::{schema, version, webhook};
+use super::{names, schema, version, webhook};
 use crate::validation::go_value::go_values;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
 use ::schema::object::Object;

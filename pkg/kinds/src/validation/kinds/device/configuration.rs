@@ -3,10 +3,7 @@
 use super::{Given, ITEMS_MAX, at_most};
 use crate::validation::expression::Releases;
 use crate::validation::volume_source::csi_driver;
-use api::tree::child;
-use api::tree::children;
-use api::tree::list;
-use api::tree::text;
+use api::tree::{child, children, list, text};
 use apimachinery::field::{Error, ErrorList, Path};
 use cel::devices::{Features, SelectorError, Selectors};
 use component_base::features::Gate;

@@ -5,11 +5,7 @@ use super::{affinity, security, spread, toleration, volumes};
 use crate::validation::Spelling;
 use crate::validation::kinds::Given;
 use crate::validation::resources::has_partial_huge_pages;
-use api::tree::child;
-use api::tree::children;
-use api::tree::flag;
-use api::tree::list;
-use api::tree::text;
+use api::tree::{child, children, flag, list, text};
 use component_base::features::Gate;
 use schema::object::Object;
 

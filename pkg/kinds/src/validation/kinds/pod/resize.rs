@@ -4,9 +4,8 @@
 use super::annotations::is_mirror_pod;
 use super::container::is_sidecar;
 use super::options::PodOptions;
-use api::qos;
-use api::semantic;
 use api::tree::{child, child_mut, children, children_mut, list, text};
+use api::{qos, semantic};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use jsontree::Value;
 use schema::builtin::{

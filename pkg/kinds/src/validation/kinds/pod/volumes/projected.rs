@@ -9,8 +9,10 @@ use crate::validation::value::{invalid_each, one_of, qualified_name};
 use api::tree::{child, children, is_set, maybe_integer, maybe_text, pairs, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
-use schema::builtin::IO_K8S_API_CORE_V1_CLUSTERTRUSTBUNDLEPROJECTION as TRUST_BUNDLE;
-use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LABELSELECTOR as LABEL_SELECTOR;
+use schema::builtin::{
+    IO_K8S_API_CORE_V1_CLUSTERTRUSTBUNDLEPROJECTION as TRUST_BUNDLE,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LABELSELECTOR as LABEL_SELECTOR,
+};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
