@@ -12,7 +12,6 @@ mod immutable;
 mod int_or_percent;
 pub mod kinds;
 pub use kinds::definitions;
-mod name_rule;
 mod node_selector;
 mod options;
 mod resource_name;
@@ -33,7 +32,6 @@ pub use api::object_meta::{
     validate_finalizers, validate_finalizers_are_qualified, validate_labels, validate_object_meta,
     validate_object_meta_update,
 };
-pub use name_rule::{name_rule, requires_qualified_finalizers};
 pub use options::{
     validate_create_options, validate_delete_options, validate_list_options, validate_patch_options,
     validate_table_options, validate_update_options,

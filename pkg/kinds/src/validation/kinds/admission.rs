@@ -8,10 +8,10 @@ mod policy_expressions;
 mod rule;
 mod webhook;
 
-pub(super) use binding::{MUTATING_BINDINGS, VALIDATING_BINDINGS};
-pub(super) use client::{client_config, is_url_with_host};
-pub(super) use policy::{MUTATING_POLICIES, VALIDATING_POLICIES};
-pub(super) use webhook::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
+pub(crate) use binding::{MUTATING_BINDINGS, VALIDATING_BINDINGS};
+pub(crate) use client::{client_config, is_url_with_host};
+pub(crate) use policy::{MUTATING_POLICIES, VALIDATING_POLICIES};
+pub(crate) use webhook::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
 
 const FAILURE_POLICIES: &[&str] = &["Fail", "Ignore"];
 const MATCH_POLICIES: &[&str] = &["Equivalent", "Exact"];

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use schema::object::Object;
 
 /// The rules of API services.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 const GROUP_PRIORITY_MAX: i64 = 20_000;
 const VERSION_PRIORITY_MAX: i64 = 1000;

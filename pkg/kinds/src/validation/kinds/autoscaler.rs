@@ -14,7 +14,7 @@ use apimachinery::names;
 use schema::object::Object;
 
 /// The rules of HorizontalPodAutoscalers.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 /// Longest period of a scaling policy, in seconds.
 const PERIOD_MAX: i64 = 1800;

@@ -19,7 +19,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of certificate signing requests.
-pub(super) const RULES: Rules = Rules { create: |new| validate(new, Options::default()), update };
+pub(crate) const RULES: Rules = Rules { create: |new| validate(new, Options::default()), update };
 
 /// The shortest time that a certificate may be asked for, in seconds.
 const SECONDS_MIN: i64 = 600;

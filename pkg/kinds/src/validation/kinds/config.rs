@@ -17,11 +17,11 @@ const BYTES_MAX: usize = 1024 * 1024;
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
 /// The rules of ConfigMaps.
-pub(super) const CONFIG_MAPS: Rules = Rules { create: config_map, update: config_map_update };
+pub(crate) const CONFIG_MAPS: Rules = Rules { create: config_map, update: config_map_update };
 /// The rules of Secrets.
-pub(super) const SECRETS: Rules = Rules { create: secret, update: secret_update };
+pub(crate) const SECRETS: Rules = Rules { create: secret, update: secret_update };
 /// The rules of ServiceAccounts.
-pub(super) const SERVICE_ACCOUNTS: Rules = Rules { create: service_account, update: service_account_update };
+pub(crate) const SERVICE_ACCOUNTS: Rules = Rules { create: service_account, update: service_account_update };
 
 fn service_account(new: &Object) -> ErrorList {
     metadata(new, true, NameRule::DnsSubdomain)

@@ -11,7 +11,7 @@ use schema::object::Object;
 use schema::{json, json_write};
 
 /// The rules of ControllerRevisions.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> ErrorList {
     let mut errors = metadata_and_revision(new);

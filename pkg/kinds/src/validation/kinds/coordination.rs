@@ -12,9 +12,9 @@ use schema::builtin::IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATESPEC as CANDI
 use schema::object::Object;
 
 /// The rules of leases.
-pub(super) const LEASES: Rules = Rules { create: lease, update: lease_update };
+pub(crate) const LEASES: Rules = Rules { create: lease, update: lease_update };
 /// The rules of lease candidates.
-pub(super) const LEASE_CANDIDATES: Rules = Rules { create: candidate, update: candidate_update };
+pub(crate) const LEASE_CANDIDATES: Rules = Rules { create: candidate, update: candidate_update };
 
 const OLDEST_EMULATION: &str = "OldestEmulationVersion";
 

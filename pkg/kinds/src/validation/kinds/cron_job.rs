@@ -13,7 +13,7 @@ use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 
 /// The rules of CronJobs.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 /// Longest name, in bytes: the controller adds eleven to get the name of a job, which is a DNS label.
 const NAME_BYTES_MAX: usize = 52;

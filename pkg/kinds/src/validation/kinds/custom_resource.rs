@@ -32,7 +32,7 @@ use strictness::Strictness;
 pub use webhook::converter_is_believable;
 
 /// The rules of custom resource definitions.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const KEP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";

@@ -22,7 +22,7 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of DaemonSets.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const COUNTERS: &[&str] = &[
     "currentNumberScheduled",

@@ -18,7 +18,7 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of Deployments.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);

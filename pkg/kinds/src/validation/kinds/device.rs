@@ -11,9 +11,9 @@ mod toleration;
 
 use self::claim::device_claim;
 use self::configuration::{compiler, configuration, selectors};
-pub(super) use self::slice::RULES as SLICES;
+pub(crate) use self::slice::RULES as SLICES;
 use self::status::status;
-pub(super) use self::taint_rule::RULES as TAINT_RULES;
+pub(crate) use self::taint_rule::RULES as TAINT_RULES;
 use super::{Given, GivenRules, metadata, metadata_update};
 use crate::validation::NameRule;
 use crate::validation::claim_spec::template_metadata;
@@ -27,12 +27,12 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of resource claims.
-pub(super) const CLAIMS: GivenRules = GivenRules { create: claim, update: claim_update };
+pub(crate) const CLAIMS: GivenRules = GivenRules { create: claim, update: claim_update };
 /// The rules of templates of resource claims.
-pub(super) const TEMPLATES: GivenRules =
+pub(crate) const TEMPLATES: GivenRules =
     GivenRules { create: |new, given| template(new, given, false), update: template_update };
 /// The rules of device classes.
-pub(super) const CLASSES: GivenRules =
+pub(crate) const CLASSES: GivenRules =
     GivenRules { create: |new, given| class(new, None, given), update: class_update };
 
 /// Most requests, constraints, configurations or selectors of one object.

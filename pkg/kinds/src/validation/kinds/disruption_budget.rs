@@ -14,7 +14,7 @@ use schema::builtin::IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGETSPEC as SPEC;
 use schema::object::Object;
 
 /// The rules of PodDisruptionBudgets.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> ErrorList {
     spec(new, false)

@@ -17,7 +17,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of endpoint slices.
-pub(super) const RULES: GivenRules =
+pub(crate) const RULES: GivenRules =
     GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
 
 const ENDPOINTS_MAX: usize = 1000;

@@ -12,7 +12,7 @@ use schema::builtin::IO_K8S_API_CORE_V1_ENDPOINTS as ENDPOINTS;
 use schema::object::Object;
 
 /// The rules of endpoints.
-pub(super) const RULES: GivenRules =
+pub(crate) const RULES: GivenRules =
     GivenRules { create: |new, given| validate(new, None, given.spelling()), update };
 
 fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {

@@ -17,12 +17,12 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of events of the core group.
-pub(super) const CORE: Rules = Rules {
+pub(crate) const CORE: Rules = Rules {
     create: |new| legacy(new, "reportingComponent"),
     update: |_, new, _| legacy(new, "reportingComponent"),
 };
 /// The rules of events of `events.k8s.io`.
-pub(super) const EVENTS: Rules = Rules { create, update };
+pub(crate) const EVENTS: Rules = Rules { create, update };
 
 /// Longest `reportingInstance`, `action` and `reason`, in bytes.
 const WORD_BYTES_MAX: usize = 128;

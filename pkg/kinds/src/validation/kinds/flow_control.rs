@@ -1,7 +1,7 @@
 //! Flow schemas and priority levels: which requests the server sees to first.
 
-pub(super) mod flow_schema;
-pub(super) mod priority_level;
+pub(crate) mod flow_schema;
+pub(crate) mod priority_level;
 
 use api::tree::{child, children, text};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};

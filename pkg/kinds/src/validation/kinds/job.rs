@@ -19,7 +19,7 @@ use apimachinery::names;
 use schema::object::Object;
 
 /// The rules of Jobs.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 /// The labels of a job's pods: its UID and its name, each under the names of before 1.27 and since.
 const LABELS: [(&str, &str); 4] = [

@@ -13,7 +13,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of limit ranges; an update is judged as a creation.
-pub(super) const RULES: Rules = Rules { create, update: |_, new, _| create(new) };
+pub(crate) const RULES: Rules = Rules { create, update: |_, new, _| create(new) };
 
 /// The largest number whose thousandths fit.
 const MAX_MILLI: i64 = i64::MAX / 1000;

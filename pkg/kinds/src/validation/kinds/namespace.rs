@@ -9,7 +9,7 @@ use apimachinery::names;
 use schema::object::Object;
 
 /// The rules of namespaces.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 const STANDARD_FINALIZERS: &[&str] = &["foregroundDeletion", "kubernetes", "orphan"];
 

@@ -1,9 +1,9 @@
 //! The kinds of networking.k8s.io.
 
-pub(super) mod ingress;
-pub(super) mod ingress_class;
-pub(super) mod network_policy;
-pub(super) mod service_range;
+pub(crate) mod ingress;
+pub(crate) mod ingress_class;
+pub(crate) mod network_policy;
+pub(crate) mod service_range;
 
 use crate::validation::value::{dns_subdomain, path_segment};
 use api::tree::{maybe_text, text};

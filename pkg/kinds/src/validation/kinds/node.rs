@@ -21,7 +21,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of nodes.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 /// In the order in which upstream lists them.
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];

@@ -15,7 +15,7 @@ use jsontree::Value;
 use schema::object::Object;
 
 /// The rules of persistent volumes.
-pub(super) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };
+pub(crate) const RULES: Rules = Rules { create: |new| validate(new, None), update: update::update };
 
 const ACCESS_MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";

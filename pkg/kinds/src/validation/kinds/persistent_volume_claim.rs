@@ -19,7 +19,7 @@ use schema::builtin::IO_K8S_API_CORE_V1_PERSISTENTVOLUMECLAIMSPEC as SPEC;
 use schema::object::Object;
 
 /// The rules of claims.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 /// Holds the storage class in claims from before there was a field.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";

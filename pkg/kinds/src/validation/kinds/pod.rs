@@ -35,10 +35,10 @@ use annotations::{annotation_updates, annotations, profiles_match};
 use container::validate_images_of_pod;
 pub(in crate::validation) use options::PodOptions;
 use spec::validate_pod_spec;
-pub(in crate::validation::kinds) use toleration::tolerations;
+pub(crate) use toleration::tolerations;
 
 /// The rules of pods.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 /// The lists of containers of a pod spec, in the order in which upstream visits them.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

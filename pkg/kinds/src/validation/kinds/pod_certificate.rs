@@ -22,7 +22,7 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of pod certificate requests.
-pub(super) const RULES: GivenRules = GivenRules { create: |new, _| create(new), update };
+pub(crate) const RULES: GivenRules = GivenRules { create: |new, _| create(new), update };
 
 const UID_BYTES_MAX: usize = 128;
 /// Longest key, proof or request, in bytes.

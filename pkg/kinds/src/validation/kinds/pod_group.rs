@@ -25,9 +25,9 @@ use schema::table::Message;
 use std::collections::BTreeSet;
 
 /// The rules of workloads.
-pub(super) const WORKLOADS: Rules = Rules { create: workload, update: workload_update };
+pub(crate) const WORKLOADS: Rules = Rules { create: workload, update: workload_update };
 /// The rules of pod groups.
-pub(super) const GROUPS: Rules = Rules { create: group, update: group_update };
+pub(crate) const GROUPS: Rules = Rules { create: group, update: group_update };
 
 const TEMPLATES_MAX: usize = 8;
 const CLAIMS_MAX: usize = 4;

@@ -8,7 +8,7 @@ use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
 /// The rules of PodTemplates.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);

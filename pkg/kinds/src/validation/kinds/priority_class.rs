@@ -10,7 +10,7 @@ use schema::builtin::IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS as PRIORITY_CLASS;
 use schema::object::Object;
 
 /// The rules of priority classes.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 /// The highest priority that is not reserved.
 const USER_PRIORITY_MAX: i64 = 1_000_000_000;
@@ -41,8 +41,12 @@ fn create(new: &Object) -> ErrorList {
 }
 
 /// Whether a class is one of the system's, which nobody may delete (upstream's `priorityclass/storage`).
-pub(super) fn is_of_system(name: &str) -> bool {
+fn is_of_system(name: &str) -> bool {
     SYSTEM_CLASSES.iter().any(|(known, _)| *known == name)
+}
+
+pub(crate) fn undeletable(name: &str) -> Option<&'static str> {
+    is_of_system(name).then_some("this is a system priority class and cannot be deleted")
 }
 
 /// How a class differs from the system's class of the same name.

@@ -13,7 +13,7 @@ use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rules of resource quotas.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 const SCOPES: &[&str] = &[
     "BestEffort",

@@ -13,13 +13,13 @@ use schema::builtin::IO_K8S_API_RBAC_V1_ROLEREF as ROLE_REF;
 use schema::object::Object;
 
 /// The rules of Roles.
-pub(super) const ROLES: Rules = Rules { create: role, update: role_update };
+pub(crate) const ROLES: Rules = Rules { create: role, update: role_update };
 /// The rules of ClusterRoles.
-pub(super) const CLUSTER_ROLES: Rules = Rules { create: new_cluster_role, update: cluster_role_update };
+pub(crate) const CLUSTER_ROLES: Rules = Rules { create: new_cluster_role, update: cluster_role_update };
 /// The rules of RoleBindings.
-pub(super) const ROLE_BINDINGS: Rules = Rules { create: role_binding, update: role_binding_update };
+pub(crate) const ROLE_BINDINGS: Rules = Rules { create: role_binding, update: role_binding_update };
 /// The rules of ClusterRoleBindings.
-pub(super) const CLUSTER_ROLE_BINDINGS: Rules =
+pub(crate) const CLUSTER_ROLE_BINDINGS: Rules =
     Rules { create: cluster_role_binding, update: cluster_role_binding_update };
 
 const GROUP: &str = "rbac.authorization.k8s.io";

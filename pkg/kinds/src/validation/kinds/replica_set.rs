@@ -15,9 +15,9 @@ use schema::builtin::IO_K8S_API_APPS_V1_REPLICASETSPEC as REPLICA_SET_SPEC;
 use schema::object::Object;
 
 /// The rules of ReplicaSets.
-pub(super) const REPLICA_SETS: GivenRules = GivenRules { create: replica_set, update: replica_set_update };
+pub(crate) const REPLICA_SETS: GivenRules = GivenRules { create: replica_set, update: replica_set_update };
 /// The rules of ReplicationControllers.
-pub(super) const CONTROLLERS: GivenRules = GivenRules { create: controller, update: controller_update };
+pub(crate) const CONTROLLERS: GivenRules = GivenRules { create: controller, update: controller_update };
 
 /// Annotations that say what could not be converted when a ReplicaSet was read as a ReplicationController.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";

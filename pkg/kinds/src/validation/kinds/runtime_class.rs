@@ -17,7 +17,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of runtime classes.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> ErrorList {
     let mut errors = validate_object_meta(new, false, NameRule::DnsSubdomain, &Path::root("metadata"));

@@ -20,7 +20,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of services.
-pub(super) const RULES: GivenRules = GivenRules { create, update: update::update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update: update::update };
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";

@@ -25,7 +25,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of StatefulSets.
-pub(super) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 /// Members of a spec that may change.
 const MUTABLE: &[&str] = &[

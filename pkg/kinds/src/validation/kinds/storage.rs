@@ -1,7 +1,7 @@
 //! The kinds of storage.k8s.io.
 
-pub(super) mod attachment;
-pub(super) mod capacity;
-pub(super) mod class;
-pub(super) mod csi_driver;
-pub(super) mod csi_node;
+pub(crate) mod attachment;
+pub(crate) mod capacity;
+pub(crate) mod class;
+pub(crate) mod csi_driver;
+pub(crate) mod csi_node;

@@ -13,7 +13,7 @@ use schema::object::Object;
 use std::collections::BTreeMap;
 
 /// The rules of cluster trust bundles.
-pub(super) const RULES: Rules = Rules { create: |new| validate(new, true), update };
+pub(crate) const RULES: Rules = Rules { create: |new| validate(new, true), update };
 
 /// Longest bundle, in bytes.
 const BUNDLE_BYTES_MAX: usize = 1024 * 1024;

@@ -13,11 +13,10 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of bindings of validating policies.
-pub(in crate::validation::kinds) const VALIDATING_BINDINGS: Rules =
+pub(crate) const VALIDATING_BINDINGS: Rules =
     Rules { create: validating, update: |_, new, _| validating(new) };
 /// The rules of bindings of mutating policies.
-pub(in crate::validation::kinds) const MUTATING_BINDINGS: Rules =
-    Rules { create: mutating, update: |_, new, _| mutating(new) };
+pub(crate) const MUTATING_BINDINGS: Rules = Rules { create: mutating, update: |_, new, _| mutating(new) };
 
 const EXCLUSIVE: &str = "name and selector are mutually exclusive";
 

@@ -9,7 +9,7 @@ use schema::object::Object;
 const FORM: &str = "; desired format: https://host[/path]";
 
 /// Validates how to reach a webhook: by URL or by service. `path` is that of the configuration.
-pub(in crate::validation::kinds) fn client_config(path: &Path<'_>, config: &Object, errors: &mut ErrorList) {
+pub(crate) fn client_config(path: &Path<'_>, config: &Object, errors: &mut ErrorList) {
     match (maybe_text(config, "url"), child(config, "service")) {
         (Some(address), None) => url(&path.child("url"), address, errors),
         (None, Some(found)) => service(&path.child("service"), found, errors),
@@ -18,7 +18,7 @@ pub(in crate::validation::kinds) fn client_config(path: &Path<'_>, config: &Obje
 }
 
 /// Whether a text is a URL that says where a host is.
-pub(in crate::validation::kinds) fn is_url_with_host(text: &str) -> bool {
+pub(crate) fn is_url_with_host(text: &str) -> bool {
     parse(text).is_ok_and(|url| !url.scheme.is_empty() && !url.host.is_empty())
 }
 

@@ -18,10 +18,10 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of validating admission policies.
-pub(in crate::validation::kinds) const VALIDATING_POLICIES: GivenRules =
+pub(crate) const VALIDATING_POLICIES: GivenRules =
     GivenRules { create: |new, given| validating(new, None, given), update: validating_update };
 /// The rules of mutating admission policies.
-pub(in crate::validation::kinds) const MUTATING_POLICIES: GivenRules = GivenRules {
+pub(crate) const MUTATING_POLICIES: GivenRules = GivenRules {
     create: |new, given| mutating(new, None, given),
     update: |_, new, old, given| mutating(new, Some(old), given),
 };

@@ -17,9 +17,9 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of validating webhook configurations.
-pub(in crate::validation::kinds) const VALIDATING_WEBHOOKS: GivenRules = GivenRules { create, update };
+pub(crate) const VALIDATING_WEBHOOKS: GivenRules = GivenRules { create, update };
 /// The rules of mutating webhook configurations.
-pub(in crate::validation::kinds) const MUTATING_WEBHOOKS: GivenRules = GivenRules { create, update };
+pub(crate) const MUTATING_WEBHOOKS: GivenRules = GivenRules { create, update };
 
 /// Versions of AdmissionReview that there are.
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];

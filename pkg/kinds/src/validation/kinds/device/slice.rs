@@ -20,7 +20,7 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of resource slices.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 const DEVICES_MAX: usize = 128;
 /// The same if any device has taints, counters or lists.

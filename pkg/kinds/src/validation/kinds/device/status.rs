@@ -1,6 +1,6 @@
 //! What a claim was given, who uses it, and what drivers say of the devices.
 
-pub(super) mod devices;
+pub(crate) mod devices;
 
 use super::claim::{Names, request_names, request_ref, request_refs};
 use super::configuration::configuration;

@@ -13,7 +13,7 @@ use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
 /// The rules of device taint rules.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 const CONDITIONS_MAX: usize = 8;
 

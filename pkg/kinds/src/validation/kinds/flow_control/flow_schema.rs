@@ -17,7 +17,7 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of flow schemas.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 const PRECEDENCE_MAX: i64 = 10_000;
 const VERBS: &[&str] =

@@ -12,7 +12,7 @@ use schema::builtin::IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONSPEC as
 use schema::object::Object;
 
 /// The rules of priority levels.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 const QUEUES_MAX: i64 = 10_000_000;
 /// How many bits of a hash may be used to deal a hand of queues.

@@ -12,7 +12,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of ingresses.
-pub(in crate::validation::kinds) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 

@@ -12,7 +12,7 @@ use schema::builtin::IO_K8S_API_NETWORKING_V1_INGRESSCLASSSPEC as SPEC;
 use schema::object::Object;
 
 /// The rules of ingress classes.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 /// Longest name of a controller, in bytes.
 const CONTROLLER_BYTES_MAX: usize = 250;

@@ -13,7 +13,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of network policies.
-pub(in crate::validation::kinds) const RULES: GivenRules = GivenRules { create, update };
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
 
 const POLICY_TYPES: &[&str] = &["Ingress", "Egress"];
 

@@ -16,10 +16,9 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of IP addresses.
-pub(in crate::validation::kinds) const IP_ADDRESSES: Rules =
-    Rules { create: address, update: address_update };
+pub(crate) const IP_ADDRESSES: Rules = Rules { create: address, update: address_update };
 /// The rules of service CIDRs.
-pub(in crate::validation::kinds) const SERVICE_CIDRS: Rules = Rules { create: ranges, update: ranges_update };
+pub(crate) const SERVICE_CIDRS: Rules = Rules { create: ranges, update: ranges_update };
 
 /// One for each family.
 const RANGES_MAX: usize = 2;

@@ -13,7 +13,7 @@ const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Validates the tolerations. `path` is that of the list. With `comparisons`, they may compare numbers:
 /// a feature that is off by default, for objects that have such already.
-pub(in crate::validation::kinds) fn tolerations<'o>(
+pub(crate) fn tolerations<'o>(
     path: &Path<'_>,
     tolerations: impl Iterator<Item = &'o Object>,
     comparisons: bool,

@@ -13,7 +13,7 @@ use schema::builtin::IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT as VOLUME_ATTACHMENT
 use schema::object::Object;
 
 /// The rules of volume attachments.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 /// Most bytes of all keys and values of what the driver says of an attachment.
 const METADATA_BYTES_MAX: usize = 256 * 1024;

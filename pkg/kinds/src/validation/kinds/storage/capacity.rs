@@ -12,7 +12,7 @@ use schema::builtin::IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITY as CSI_STORAGE_CAP
 use schema::object::Object;
 
 /// The rules of storage capacities.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create: |new| validate(new, false), update };
+pub(crate) const RULES: Rules = Rules { create: |new| validate(new, false), update };
 
 fn validate(capacity: &Object, bad_selector: bool) -> ErrorList {
     let mut errors = metadata(capacity, true, NameRule::DnsSubdomain);

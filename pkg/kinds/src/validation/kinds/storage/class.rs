@@ -11,10 +11,9 @@ use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rules of storage classes.
-pub(in crate::validation::kinds) const STORAGE_CLASSES: Rules =
-    Rules { create: storage_class, update: storage_class_update };
+pub(crate) const STORAGE_CLASSES: Rules = Rules { create: storage_class, update: storage_class_update };
 /// The rules of volume attributes classes.
-pub(in crate::validation::kinds) const ATTRIBUTES_CLASSES: Rules =
+pub(crate) const ATTRIBUTES_CLASSES: Rules =
     Rules { create: attributes_class, update: attributes_class_update };
 
 const PARAMETERS_MAX: usize = 512;

@@ -11,7 +11,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of CSI drivers.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 /// How long a token lasts at least and at most, in seconds.
 const TOKEN_SECONDS: std::ops::RangeInclusive<i64> = 600..=1 << 32;

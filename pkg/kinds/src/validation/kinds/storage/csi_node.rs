@@ -14,7 +14,7 @@ use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of CSI nodes.
-pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
+pub(crate) const RULES: Rules = Rules { create, update };
 
 /// Longest name by which a driver knows a node, in bytes.
 const NODE_ID_BYTES_MAX: usize = 256;

@@ -1,0 +1,4 @@
+//! The kinds of the API group `coordination`.
+
+pub(crate) mod lease;
+pub(crate) mod lease_candidate;

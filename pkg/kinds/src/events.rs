@@ -1,0 +1,3 @@
+//! The kinds of the API group `events`.
+
+pub(crate) mod event;
