@@ -2,3 +2,4 @@
 
 pub(crate) mod lease;
 pub(crate) mod lease_candidate;
+pub(crate) mod rules;

@@ -2,6 +2,7 @@
 
 pub(crate) mod binding;
 pub(crate) mod component_status;
+pub(crate) mod config;
 pub(crate) mod config_map;
 pub(crate) mod endpoints;
 pub(crate) mod event;

@@ -4,3 +4,4 @@ pub(crate) mod cluster_role;
 pub(crate) mod cluster_role_binding;
 pub(crate) mod role;
 pub(crate) mod role_binding;
+pub(crate) mod rules;

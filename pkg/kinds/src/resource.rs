@@ -1,5 +1,6 @@
 //! The kinds of the API group `resource`.
 
+pub(crate) mod device;
 pub(crate) mod device_class;
 pub(crate) mod device_taint_rule;
 pub(crate) mod resource_claim;

@@ -1,5 +1,6 @@
-//! The kinds of the API group `storage`.
+//! The kinds of storage.k8s.io.
 
+pub(crate) mod class;
 pub(crate) mod csi_driver;
 pub(crate) mod csi_node;
 pub(crate) mod csi_storage_capacity;

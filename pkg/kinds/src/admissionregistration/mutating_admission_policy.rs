@@ -1,12 +1,12 @@
 //! The kind `MutatingAdmissionPolicy`.
 
+use crate::admissionregistration;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::validation::kinds::admission;
 use crate::warnings;
 
 pub(crate) static MUTATING_ADMISSION_POLICY: Kind = Kind {
     qualified_finalizers: false,
-    validation: Validation::Settings(admission::MUTATING_POLICIES),
+    validation: Validation::Settings(admissionregistration::MUTATING_POLICIES),
     warnings: WarningRules {
         create: warnings::new_manifest_kind,
         update: OnUpdate::Own(|new, _, out| warnings::static_name(new, out)),

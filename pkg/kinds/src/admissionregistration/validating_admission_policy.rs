@@ -1,12 +1,12 @@
 //! The kind `ValidatingAdmissionPolicy`.
 
+use crate::admissionregistration;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
-use crate::validation::kinds::admission;
 use crate::warnings;
 
 pub(crate) static VALIDATING_ADMISSION_POLICY: Kind = Kind {
     qualified_finalizers: false,
-    validation: Validation::Settings(admission::VALIDATING_POLICIES),
+    validation: Validation::Settings(admissionregistration::VALIDATING_POLICIES),
     warnings: WarningRules {
         create: warnings::new_manifest_kind,
         update: OnUpdate::Own(|new, _, out| warnings::static_name(new, out)),

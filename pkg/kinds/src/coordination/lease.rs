@@ -1,12 +1,12 @@
 //! The kind `Lease`.
 
+use crate::coordination::rules;
 use crate::kind::{Kind, Validation};
 use crate::strategy::gated::places;
-use crate::validation::kinds::coordination;
 
 pub(crate) static LEASE: Kind = Kind {
     qualified_finalizers: false,
-    validation: Validation::Objects(coordination::LEASES),
+    validation: Validation::Objects(rules::LEASES),
     gated: places::LEASE,
     ..Kind::PLAIN
 };

@@ -1,8 +1,8 @@
 //! The kind `ReplicationController`.
 
+use crate::apps::replica_set;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
 use crate::strategy::gated::places::TEMPLATE;
-use crate::validation::kinds::replica_set;
 use crate::warnings::workload;
 use api::name_rule::NameRule;
 

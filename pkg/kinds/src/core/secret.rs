@@ -1,7 +1,7 @@
 //! The kind `Secret`.
 
+use crate::core::config;
 use crate::kind::{Kind, Validation, WarningRules};
-use crate::validation::kinds::config;
 use crate::warnings::core;
 
 pub(crate) static SECRET: Kind = Kind {

@@ -1,8 +1,8 @@
 //! The kind `ServiceAccount`.
 
+use crate::core::config;
 use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
 use crate::strategy::small;
-use crate::validation::kinds::config;
 use crate::warnings::core;
 
 pub(crate) static SERVICE_ACCOUNT: Kind = Kind {

@@ -1,6 +1,6 @@
 //! The kind `Event`.
 
+use crate::events::rules;
 use crate::kind::{Kind, Validation};
-use crate::validation::kinds::event;
 
-pub(crate) static EVENT: Kind = Kind { validation: Validation::Objects(event::EVENTS), ..Kind::PLAIN };
+pub(crate) static EVENT: Kind = Kind { validation: Validation::Objects(rules::EVENTS), ..Kind::PLAIN };

@@ -1,7 +1,7 @@
 //! The kind `IPAddress`.
 
 use crate::kind::{Kind, Validation};
-use crate::validation::kinds::networking;
+use crate::networking;
 use api::name_rule::NameRule;
 
 pub(crate) static IP_ADDRESS: Kind = Kind {

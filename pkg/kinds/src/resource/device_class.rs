@@ -1,8 +1,8 @@
 //! The kind `DeviceClass`.
 
 use crate::kind::{Kind, Validation};
+use crate::resource::device;
 use crate::strategy::gated::places;
-use crate::validation::kinds::device;
 use api::name_rule::NameRule;
 
 pub(crate) static DEVICE_CLASS: Kind = Kind {

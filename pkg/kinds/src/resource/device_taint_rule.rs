@@ -1,8 +1,8 @@
 //! The kind `DeviceTaintRule`.
 
 use crate::kind::{Kind, Validation};
+use crate::resource::device;
 use crate::strategy::small;
-use crate::validation::kinds::device;
 
 pub(crate) static DEVICE_TAINT_RULE: Kind = Kind {
     validation: Validation::Objects(device::TAINT_RULES),

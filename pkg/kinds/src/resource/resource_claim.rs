@@ -1,9 +1,9 @@
 //! The kind `ResourceClaim`.
 
 use crate::kind::{Kind, Validation};
+use crate::resource::device;
 use crate::strategy::gated::places;
 use crate::strategy::resource_claim;
-use crate::validation::kinds::device;
 
 pub(crate) static RESOURCE_CLAIM: Kind = Kind {
     validation: Validation::Settings(device::CLAIMS),

@@ -1,8 +1,8 @@
 //! The kind `ResourceSlice`.
 
 use crate::kind::{Kind, Validation, WarningRules};
+use crate::resource::device;
 use crate::strategy::gated::places;
-use crate::validation::kinds::device;
 use crate::warnings;
 
 pub(crate) static RESOURCE_SLICE: Kind = Kind {

@@ -1,8 +1,8 @@
 //! The kind `Workload`.
 
 use crate::kind::{Kind, Validation};
+use crate::scheduling::groups;
 use crate::strategy::gated::places;
-use crate::validation::kinds::pod_group;
 
 pub(crate) static WORKLOAD: Kind =
-    Kind { validation: Validation::Objects(pod_group::WORKLOADS), gated: places::WORKLOAD, ..Kind::PLAIN };
+    Kind { validation: Validation::Objects(groups::WORKLOADS), gated: places::WORKLOAD, ..Kind::PLAIN };

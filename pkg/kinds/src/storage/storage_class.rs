@@ -1,7 +1,7 @@
 //! The kind `StorageClass`.
 
 use crate::kind::{Kind, Validation, WarningRules};
-use crate::validation::kinds::storage;
+use crate::storage;
 use crate::warnings;
 
 pub(crate) static STORAGE_CLASS: Kind = Kind {

@@ -5,48 +5,13 @@
 //! of errors in upstream's order; metadata is validated where upstream's function for the kind does,
 //! which is why some errors of an update come twice.
 
-pub(crate) mod admission;
-pub(crate) mod api_service;
-pub(crate) mod autoscaler;
-pub(crate) mod certificate;
-pub(crate) mod config;
-pub(crate) mod controller_revision;
-pub(crate) mod coordination;
-pub(crate) mod cron_job;
 pub(crate) mod custom;
-pub(crate) mod custom_resource;
 /// What definitions are told of themselves, besides whether they are valid.
 pub mod definitions {
-    pub use super::custom_resource::{approval_reason, converter_is_believable, is_protected, violations};
+    pub use crate::apiextensions::custom_resource_definition::{
+        approval_reason, converter_is_believable, is_protected, violations,
+    };
 }
-pub(crate) mod daemon_set;
-pub(crate) mod deployment;
-pub(crate) mod device;
-pub(crate) mod disruption_budget;
-pub(crate) mod endpoint_slice;
-pub(crate) mod endpoints;
-pub(crate) mod event;
-pub(crate) mod flow_control;
-pub(crate) mod job;
-pub(crate) mod limit_range;
-pub(crate) mod namespace;
-pub(crate) mod networking;
-pub(crate) mod node;
-pub(crate) mod persistent_volume;
-pub(crate) mod persistent_volume_claim;
-pub(crate) mod pod;
-pub(crate) mod pod_certificate;
-pub(crate) mod pod_group;
-pub(crate) mod pod_template;
-pub(crate) mod priority_class;
-pub(crate) mod quota;
-pub(crate) mod rbac;
-pub(crate) mod replica_set;
-pub(crate) mod runtime_class;
-pub(crate) mod service;
-pub(crate) mod stateful_set;
-pub(crate) mod storage;
-pub(crate) mod trust_bundle;
 pub(crate) mod workload;
 
 use apimachinery::features::{Gate, Gates};
@@ -61,7 +26,7 @@ use super::{
 use crate::kind::{Kind, Validation};
 use api::resources::Resource;
 
-pub use service::validate_cluster_ips;
+pub use crate::core::service::validate_cluster_ips;
 
 /// How names end that belong to objects of admission control from manifests on the server's disk (apiserver
 /// `pkg/admission/plugin/manifest/validation.go`).
@@ -87,7 +52,7 @@ pub struct Given {
 
 impl Given {
     /// How addresses may be spelt in fields that took sloppy spellings once.
-    fn spelling(&self) -> Spelling {
+    pub(crate) fn spelling(&self) -> Spelling {
         Spelling::of(&self.settings.gates)
     }
 }
@@ -118,7 +83,7 @@ pub fn undeletable(row: &Resource, name: &str) -> Option<&'static str> {
 /// What is wrong with tolerations that are no pod's, such as those of a configuration file. `path` is that of the list.
 pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item = &'o Object>) -> ErrorList {
     let mut errors = ErrorList::new();
-    pod::tolerations(path, tolerations, false, &mut errors);
+    crate::core::pod::tolerations(path, tolerations, false, &mut errors);
     errors
 }
 
@@ -183,7 +148,7 @@ pub fn validate_update(
 
 /// What is wrong with the metadata of a new object of a kind whose finalizers must be qualified, which
 /// is most.
-fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> ErrorList {
+pub(crate) fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, namespaced, rule, &path);
     errors.append(validate_finalizers_are_qualified(new, &path));
@@ -191,7 +156,7 @@ fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> ErrorList {
 }
 
 /// What is wrong with the metadata of an object of such a kind that is about to replace `old`.
-fn metadata_update(new: &Object, old: &Object) -> ErrorList {
+pub(crate) fn metadata_update(new: &Object, old: &Object) -> ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta_update(new, old, &path);
     errors.append(validate_finalizers_are_qualified(new, &path));
