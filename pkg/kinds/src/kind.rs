@@ -121,112 +121,97 @@ pub(crate) enum Generation {
 fn of(builtin: Builtin, group: &str) -> &'static Kind {
     match builtin {
         Builtin::Event if group.is_empty() => &core::event::EVENT,
-        Builtin::APIService => &apiregistration::api_service::API_SERVICE,
-        Builtin::Binding => &core::binding::BINDING,
-        Builtin::CSIDriver => &storage::csi_driver::CSI_DRIVER,
-        Builtin::CSINode => &storage::csi_node::CSI_NODE,
-        Builtin::CSIStorageCapacity => &storage::csi_storage_capacity::CSI_STORAGE_CAPACITY,
-        Builtin::CertificateSigningRequest => {
-            &certificates::certificate_signing_request::CERTIFICATE_SIGNING_REQUEST
-        }
-        Builtin::ClusterRole => &rbac::cluster_role::CLUSTER_ROLE,
-        Builtin::ClusterRoleBinding => &rbac::cluster_role_binding::CLUSTER_ROLE_BINDING,
-        Builtin::ClusterTrustBundle => &certificates::cluster_trust_bundle::CLUSTER_TRUST_BUNDLE,
-        Builtin::ComponentStatus => &core::component_status::COMPONENT_STATUS,
-        Builtin::ConfigMap => &core::config_map::CONFIG_MAP,
-        Builtin::ControllerRevision => &apps::controller_revision::CONTROLLER_REVISION,
-        Builtin::CronJob => &batch::cron_job::CRON_JOB,
-        Builtin::CustomResourceDefinition => {
-            &apiextensions::custom_resource_definition::CUSTOM_RESOURCE_DEFINITION
-        }
-        Builtin::DaemonSet => &apps::daemon_set::DAEMON_SET,
-        Builtin::Deployment => &apps::deployment::DEPLOYMENT,
-        Builtin::DeviceClass => &resource::device_class::DEVICE_CLASS,
-        Builtin::DeviceTaintRule => &resource::device_taint_rule::DEVICE_TAINT_RULE,
-        Builtin::EndpointSlice => &discovery::endpoint_slice::ENDPOINT_SLICE,
-        Builtin::Endpoints => &core::endpoints::ENDPOINTS,
-        Builtin::Event => &events::event::EVENT,
-        Builtin::FlowSchema => &flowcontrol::flow_schema::FLOW_SCHEMA,
-        Builtin::HorizontalPodAutoscaler => {
-            &autoscaling::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER
-        }
-        Builtin::IPAddress => &networking::ip_address::IP_ADDRESS,
-        Builtin::Ingress => &networking::ingress::INGRESS,
-        Builtin::IngressClass => &networking::ingress_class::INGRESS_CLASS,
-        Builtin::Job => &batch::job::JOB,
-        Builtin::Lease => &coordination::lease::LEASE,
-        Builtin::LeaseCandidate => &coordination::lease_candidate::LEASE_CANDIDATE,
-        Builtin::LimitRange => &core::limit_range::LIMIT_RANGE,
-        Builtin::LocalSubjectAccessReview => {
-            &authorization::local_subject_access_review::LOCAL_SUBJECT_ACCESS_REVIEW
-        }
-        Builtin::MutatingAdmissionPolicy => {
-            &admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY
-        }
-        Builtin::MutatingAdmissionPolicyBinding => {
-            &admissionregistration::mutating_admission_policy_binding::MUTATING_ADMISSION_POLICY_BINDING
-        }
-        Builtin::MutatingWebhookConfiguration => {
-            &admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION
-        }
-        Builtin::Namespace => &core::namespace::NAMESPACE,
-        Builtin::NetworkPolicy => &networking::network_policy::NETWORK_POLICY,
-        Builtin::Node => &core::node::NODE,
-        Builtin::PersistentVolume => &core::persistent_volume::PERSISTENT_VOLUME,
-        Builtin::PersistentVolumeClaim => &core::persistent_volume_claim::PERSISTENT_VOLUME_CLAIM,
-        Builtin::Pod => &core::pod::POD,
-        Builtin::PodCertificateRequest => &certificates::pod_certificate_request::POD_CERTIFICATE_REQUEST,
-        Builtin::PodDisruptionBudget => &policy::pod_disruption_budget::POD_DISRUPTION_BUDGET,
-        Builtin::PodGroup => &scheduling::pod_group::POD_GROUP,
-        Builtin::PodTemplate => &core::pod_template::POD_TEMPLATE,
-        Builtin::PriorityClass => &scheduling::priority_class::PRIORITY_CLASS,
-        Builtin::PriorityLevelConfiguration => {
-            &flowcontrol::priority_level_configuration::PRIORITY_LEVEL_CONFIGURATION
-        }
-        Builtin::ReplicaSet => &apps::replica_set::REPLICA_SET,
-        Builtin::ReplicationController => &core::replication_controller::REPLICATION_CONTROLLER,
-        Builtin::ResourceClaim => &resource::resource_claim::RESOURCE_CLAIM,
-        Builtin::ResourceClaimTemplate => &resource::resource_claim_template::RESOURCE_CLAIM_TEMPLATE,
-        Builtin::ResourcePoolStatusRequest => {
-            &resource::resource_pool_status_request::RESOURCE_POOL_STATUS_REQUEST
-        }
-        Builtin::ResourceQuota => &core::resource_quota::RESOURCE_QUOTA,
-        Builtin::ResourceSlice => &resource::resource_slice::RESOURCE_SLICE,
-        Builtin::Role => &rbac::role::ROLE,
-        Builtin::RoleBinding => &rbac::role_binding::ROLE_BINDING,
-        Builtin::RuntimeClass => &node::runtime_class::RUNTIME_CLASS,
-        Builtin::Secret => &core::secret::SECRET,
-        Builtin::SelfSubjectAccessReview => {
-            &authorization::self_subject_access_review::SELF_SUBJECT_ACCESS_REVIEW
-        }
-        Builtin::SelfSubjectReview => &authentication::self_subject_review::SELF_SUBJECT_REVIEW,
-        Builtin::SelfSubjectRulesReview => {
-            &authorization::self_subject_rules_review::SELF_SUBJECT_RULES_REVIEW
-        }
-        Builtin::Service => &core::service::SERVICE,
-        Builtin::ServiceAccount => &core::service_account::SERVICE_ACCOUNT,
-        Builtin::ServiceCIDR => &networking::service_cidr::SERVICE_CIDR,
-        Builtin::StatefulSet => &apps::stateful_set::STATEFUL_SET,
-        Builtin::StorageClass => &storage::storage_class::STORAGE_CLASS,
-        Builtin::StorageVersion => &internal::storage_version::STORAGE_VERSION,
-        Builtin::StorageVersionMigration => {
-            &storagemigration::storage_version_migration::STORAGE_VERSION_MIGRATION
-        }
-        Builtin::SubjectAccessReview => &authorization::subject_access_review::SUBJECT_ACCESS_REVIEW,
-        Builtin::TokenReview => &authentication::token_review::TOKEN_REVIEW,
-        Builtin::ValidatingAdmissionPolicy => {
-            &admissionregistration::validating_admission_policy::VALIDATING_ADMISSION_POLICY
-        }
-        Builtin::ValidatingAdmissionPolicyBinding => {
-            &admissionregistration::validating_admission_policy_binding::VALIDATING_ADMISSION_POLICY_BINDING
-        }
-        Builtin::ValidatingWebhookConfiguration => {
-            &admissionregistration::validating_webhook_configuration::VALIDATING_WEBHOOK_CONFIGURATION
-        }
-        Builtin::VolumeAttachment => &storage::volume_attachment::VOLUME_ATTACHMENT,
-        Builtin::VolumeAttributesClass => &storage::volume_attributes_class::VOLUME_ATTRIBUTES_CLASS,
-        Builtin::Workload => &scheduling::workload::WORKLOAD,
+        builtin => descriptor(builtin),
     }
+}
+
+/// A match without a wildcard: a kind without a descriptor does not compile.
+macro_rules! descriptors {
+    ($($builtin:ident => $kind:path,)*) => {
+        fn descriptor(builtin: Builtin) -> &'static Kind {
+            match builtin {
+                $(Builtin::$builtin => &$kind,)*
+            }
+        }
+    };
+}
+
+descriptors! {
+    APIService => apiregistration::api_service::API_SERVICE,
+    Binding => core::binding::BINDING,
+    CSIDriver => storage::csi_driver::CSI_DRIVER,
+    CSINode => storage::csi_node::CSI_NODE,
+    CSIStorageCapacity => storage::csi_storage_capacity::CSI_STORAGE_CAPACITY,
+    CertificateSigningRequest => certificates::certificate_signing_request::CERTIFICATE_SIGNING_REQUEST,
+    ClusterRole => rbac::cluster_role::CLUSTER_ROLE,
+    ClusterRoleBinding => rbac::cluster_role_binding::CLUSTER_ROLE_BINDING,
+    ClusterTrustBundle => certificates::cluster_trust_bundle::CLUSTER_TRUST_BUNDLE,
+    ComponentStatus => core::component_status::COMPONENT_STATUS,
+    ConfigMap => core::config_map::CONFIG_MAP,
+    ControllerRevision => apps::controller_revision::CONTROLLER_REVISION,
+    CronJob => batch::cron_job::CRON_JOB,
+    CustomResourceDefinition => apiextensions::custom_resource_definition::CUSTOM_RESOURCE_DEFINITION,
+    DaemonSet => apps::daemon_set::DAEMON_SET,
+    Deployment => apps::deployment::DEPLOYMENT,
+    DeviceClass => resource::device_class::DEVICE_CLASS,
+    DeviceTaintRule => resource::device_taint_rule::DEVICE_TAINT_RULE,
+    EndpointSlice => discovery::endpoint_slice::ENDPOINT_SLICE,
+    Endpoints => core::endpoints::ENDPOINTS,
+    Event => events::event::EVENT,
+    FlowSchema => flowcontrol::flow_schema::FLOW_SCHEMA,
+    HorizontalPodAutoscaler => autoscaling::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER,
+    IPAddress => networking::ip_address::IP_ADDRESS,
+    Ingress => networking::ingress::INGRESS,
+    IngressClass => networking::ingress_class::INGRESS_CLASS,
+    Job => batch::job::JOB,
+    Lease => coordination::lease::LEASE,
+    LeaseCandidate => coordination::lease_candidate::LEASE_CANDIDATE,
+    LimitRange => core::limit_range::LIMIT_RANGE,
+    LocalSubjectAccessReview => authorization::local_subject_access_review::LOCAL_SUBJECT_ACCESS_REVIEW,
+    MutatingAdmissionPolicy => admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY,
+    MutatingAdmissionPolicyBinding => admissionregistration::mutating_admission_policy_binding::MUTATING_ADMISSION_POLICY_BINDING,
+    MutatingWebhookConfiguration => admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION,
+    Namespace => core::namespace::NAMESPACE,
+    NetworkPolicy => networking::network_policy::NETWORK_POLICY,
+    Node => core::node::NODE,
+    PersistentVolume => core::persistent_volume::PERSISTENT_VOLUME,
+    PersistentVolumeClaim => core::persistent_volume_claim::PERSISTENT_VOLUME_CLAIM,
+    Pod => core::pod::POD,
+    PodCertificateRequest => certificates::pod_certificate_request::POD_CERTIFICATE_REQUEST,
+    PodDisruptionBudget => policy::pod_disruption_budget::POD_DISRUPTION_BUDGET,
+    PodGroup => scheduling::pod_group::POD_GROUP,
+    PodTemplate => core::pod_template::POD_TEMPLATE,
+    PriorityClass => scheduling::priority_class::PRIORITY_CLASS,
+    PriorityLevelConfiguration => flowcontrol::priority_level_configuration::PRIORITY_LEVEL_CONFIGURATION,
+    ReplicaSet => apps::replica_set::REPLICA_SET,
+    ReplicationController => core::replication_controller::REPLICATION_CONTROLLER,
+    ResourceClaim => resource::resource_claim::RESOURCE_CLAIM,
+    ResourceClaimTemplate => resource::resource_claim_template::RESOURCE_CLAIM_TEMPLATE,
+    ResourcePoolStatusRequest => resource::resource_pool_status_request::RESOURCE_POOL_STATUS_REQUEST,
+    ResourceQuota => core::resource_quota::RESOURCE_QUOTA,
+    ResourceSlice => resource::resource_slice::RESOURCE_SLICE,
+    Role => rbac::role::ROLE,
+    RoleBinding => rbac::role_binding::ROLE_BINDING,
+    RuntimeClass => node::runtime_class::RUNTIME_CLASS,
+    Secret => core::secret::SECRET,
+    SelfSubjectAccessReview => authorization::self_subject_access_review::SELF_SUBJECT_ACCESS_REVIEW,
+    SelfSubjectReview => authentication::self_subject_review::SELF_SUBJECT_REVIEW,
+    SelfSubjectRulesReview => authorization::self_subject_rules_review::SELF_SUBJECT_RULES_REVIEW,
+    Service => core::service::SERVICE,
+    ServiceAccount => core::service_account::SERVICE_ACCOUNT,
+    ServiceCIDR => networking::service_cidr::SERVICE_CIDR,
+    StatefulSet => apps::stateful_set::STATEFUL_SET,
+    StorageClass => storage::storage_class::STORAGE_CLASS,
+    StorageVersion => internal::storage_version::STORAGE_VERSION,
+    StorageVersionMigration => storagemigration::storage_version_migration::STORAGE_VERSION_MIGRATION,
+    SubjectAccessReview => authorization::subject_access_review::SUBJECT_ACCESS_REVIEW,
+    TokenReview => authentication::token_review::TOKEN_REVIEW,
+    ValidatingAdmissionPolicy => admissionregistration::validating_admission_policy::VALIDATING_ADMISSION_POLICY,
+    ValidatingAdmissionPolicyBinding => admissionregistration::validating_admission_policy_binding::VALIDATING_ADMISSION_POLICY_BINDING,
+    ValidatingWebhookConfiguration => admissionregistration::validating_webhook_configuration::VALIDATING_WEBHOOK_CONFIGURATION,
+    VolumeAttachment => storage::volume_attachment::VOLUME_ATTACHMENT,
+    VolumeAttributesClass => storage::volume_attributes_class::VOLUME_ATTRIBUTES_CLASS,
+    Workload => scheduling::workload::WORKLOAD,
 }
 
 #[cfg(test)]
