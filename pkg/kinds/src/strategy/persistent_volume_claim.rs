@@ -9,7 +9,7 @@ use schema::object::Object;
 
 use super::{Context, Strategy};
 
-pub(super) struct PersistentVolumeClaims;
+pub(crate) struct PersistentVolumeClaims;
 
 impl Strategy for PersistentVolumeClaims {
     fn prepare_for_create(&self, claim: &mut Object, context: &Context<'_>) {
