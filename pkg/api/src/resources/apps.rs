@@ -7,9 +7,7 @@ use schema::builtin::{
     IO_K8S_API_APPS_V1_STATEFULSET, IO_K8S_API_APPS_V1_STATEFULSETLIST, IO_K8S_API_AUTOSCALING_V1_SCALE,
 };
 
-use super::{
-    Act, Builtin, RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, columns, protobuf, since, subresource_of,
-};
+use super::{Act, Builtin, RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, protobuf, since, subresource_of};
 
 /// What the resources of `apps/v1` have in common.
 const V1: Resource = Resource {
@@ -40,7 +38,6 @@ pub(super) static ROWS: &[Resource] = &[
             "controllerrevisions",
         ),
         storage_version_hash: "85nkx63pcBU=",
-        columns: columns::CONTROLLER_REVISION,
         ..V1
     },
     Resource {
@@ -56,7 +53,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "dd7pWHUlMKQ=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::DAEMON_SET,
         ..V1
     },
     Resource {
@@ -81,7 +77,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "8aSe+NMegvE=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::DEPLOYMENT,
         ..V1
     },
     Resource {
@@ -117,7 +112,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "P1RzHs8/mWQ=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::REPLICA_SET,
         ..V1
     },
     Resource {
@@ -153,7 +147,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "H+vl74LkKdo=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::STATEFUL_SET,
         ..V1
     },
     Resource {
