@@ -114,12 +114,11 @@ docs: deps
 # Tables that are made from upstream's sources. UPSTREAM_SOURCE: a checkout of kubernetes at the release that
 # is followed; Go has to be the release that it is built with.
 generate:
-	tools/column-descriptions.py $(UPSTREAM_SOURCE)
 	go run tools/printable.go > pkg/apimachinery/src/go_quote/printable.rs
 
 # Whether they are what would be made.
 generate-check: generate
-	git diff --exit-code -- pkg/kinds/src/printers/descriptions.rs pkg/apimachinery/src/go_quote/printable.rs
+	git diff --exit-code -- pkg/apimachinery/src/go_quote/printable.rs
 
 # The registry's sources, among them the protoc that tools/protoc runs.
 deps:

@@ -1,4 +1,4 @@
-//! The built-in resources as rows: names, verbs, storage, selectable fields, columns. One file per
+//! The built-in resources as rows: names, verbs, storage, selectable fields. One file per
 //! API group below `resources/`; everything is `static`, nothing is computed at start-up.
 
 mod admissionregistration;
@@ -11,7 +11,6 @@ mod autoscaling;
 mod batch;
 mod builtin;
 mod certificates;
-mod columns;
 mod coordination;
 mod core;
 pub mod custom;
@@ -112,8 +111,6 @@ pub struct Resource<'a> {
     pub index_fields: &'a [&'a str],
     /// Paths that updates through this endpoint leave alone, so that no manager owns them.
     pub reset_fields: &'static [&'static str],
-    /// Columns of the Table answer; empty for subresources, and for custom resources, whose definitions say them.
-    pub columns: &'a [Column<'a>],
     /// Lists and watches go through the watch cache.
     pub watch_cache: bool,
     /// Not served unless `--runtime-config` asks for it.
@@ -164,19 +161,6 @@ pub enum DefaultGc {
     OrphanDependents,
     /// The resource takes no part in garbage collection.
     Unsupported,
-}
-
-/// A column of a Table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Column<'a> {
-    /// Heading.
-    pub name: &'a str,
-    /// OpenAPI type of the cells.
-    pub kind: &'a str,
-    /// OpenAPI format; `name` marks the column that identifies the object.
-    pub format: &'a str,
-    /// 0 is always shown, 1 on request (`-o wide`).
-    pub priority: i32,
 }
 
 /// How a connect subresource is called.
@@ -234,7 +218,6 @@ const RESOURCE: Resource<'static> = Resource {
     field_selectors: &[same("metadata.name"), same("metadata.namespace")],
     index_fields: &[],
     reset_fields: &[],
-    columns: &[],
     watch_cache: true,
     off_by_default: false,
     connect: None,
@@ -313,21 +296,6 @@ impl<'a> Resource<'a> {
     /// Whether the verb is served.
     pub fn serves(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
-    }
-
-    /// The columns of a Table of what the endpoint answers with, and the name by which its printer and
-    /// its columns' descriptions go. A subresource that answers with the object itself (`status`) has the
-    /// object's table, a Scale has one of its own.
-    pub fn table(&self) -> (&[Column<'_>], &str) {
-        match self.subresource {
-            "" => (self.columns, self.plural),
-            "scale" => (columns::SCALE, "scale"),
-            _ => {
-                let main = find(self.group, self.version, self.plural, "");
-                let same = main.filter(|main| main.kind == self.kind);
-                (same.map_or(self.columns, |main| main.columns), self.plural)
-            }
-        }
     }
 
     /// `pods` or `pods/status`, as discovery names it.

@@ -9,7 +9,6 @@ mod rbac;
 use std::sync::Arc;
 use std::time::Duration;
 
-use component_base::features::Gate;
 use jsontree::json;
 use registry::{Client, Registry, meta};
 use schema::object::Object;

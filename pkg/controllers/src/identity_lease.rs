@@ -8,7 +8,7 @@ use api::options::Preconditions;
 use api::tree;
 use apimachinery::time::{UnixTime, parse_micro_time};
 use client::Address;
-use component_base::features::Gate;
+
 use jsontree::json;
 use registry::client::{Client, Read};
 use registry::{Registry, meta};

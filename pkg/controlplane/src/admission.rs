@@ -22,7 +22,7 @@ use admission::{
 };
 
 use authorization::Authorizer;
-use component_base::features::{Gate, Gates};
+use component_base::features::Gates;
 
 use crate::admission_config::Configurations;
 use crate::config::{AdmissionConfig, PodConfig};

@@ -22,7 +22,7 @@ use component_base::features::Gate;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
-use endpoints::cpu_pool::CpuPool;
+
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
 use endpoints::negotiate::Formats;

@@ -390,7 +390,7 @@ fn negotiated(
 /// created, have no tables.
 pub(crate) fn offer(endpoint: &Resource) -> Offer {
     let custom = endpoint.custom.is_some();
-    let tables = custom || !endpoint.columns.is_empty() || matches!(endpoint.subresource, "status" | "scale");
+    let tables = custom || endpoint.serves("list") || matches!(endpoint.subresource, "status" | "scale");
     if tables { Offer::Tables } else { Offer::Metadata }
 }
 

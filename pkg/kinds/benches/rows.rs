@@ -27,6 +27,10 @@ fn raw(name: &str) -> Vec<u8> {
     raw
 }
 
+fn printer() -> Printer {
+    Printer::of(api::resources::find("", "v1", "pods", "").unwrap())
+}
+
 fn write(printer: Printer, subject: &Subject<'_>, out: &mut Vec<u8>) {
     for cell in printer.row(subject, NOW).unwrap().cells {
         cell.write(out);
@@ -36,7 +40,7 @@ fn write(printer: Printer, subject: &Subject<'_>, out: &mut Vec<u8>) {
 /// The cells out of a decoded tree: what is paid where a pod cannot be read in place.
 #[divan::bench(args = PODS)]
 fn cells_of_tree(bencher: Bencher, name: &str) {
-    let (raw, printer, mut out) = (raw(name), Printer::of("v1", "pods"), Vec::new());
+    let (raw, printer, mut out) = (raw(name), printer(), Vec::new());
     bencher.bench_local(|| {
         out.clear();
         let tree = proto::decode(&POD, black_box(&raw)).unwrap();
@@ -47,7 +51,7 @@ fn cells_of_tree(bencher: Bencher, name: &str) {
 
 #[divan::bench(args = PODS)]
 fn cells_in_place(bencher: Bencher, name: &str) {
-    let (raw, printer, mut out) = (raw(name), Printer::of("v1", "pods"), Vec::new());
+    let (raw, printer, mut out) = (raw(name), printer(), Vec::new());
     bencher.bench_local(|| {
         out.clear();
         write(printer, &Subject::message(&POD, black_box(&raw)), &mut out);

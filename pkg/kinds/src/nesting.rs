@@ -96,7 +96,7 @@ fn journey(version: &str, mut new: Object) {
         Ok(())
     });
     let subject = Subject::tree(&new);
-    _ = Printer::of(to, "customresourcedefinitions").row(&subject, now);
+    _ = Printer::of(row).row(&subject, now);
     let (mut json, mut raw) = (Vec::new(), Vec::new());
     _ = json_write::encode(row.message, &new, &mut json);
     _ = proto::encode(row.message, &new, &mut raw);

@@ -11,9 +11,9 @@ mod apps;
 mod autoscaling;
 mod batch;
 mod certificates;
+mod column;
 mod coordination;
 mod core;
-mod descriptions;
 mod discovery;
 mod events;
 mod flowcontrol;
@@ -31,23 +31,22 @@ mod storage;
 mod storagemigration;
 mod volumes;
 
+use api::resources::{Builtin, Resource};
 use api::table::view;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
+use column::{NAME, NAME_AND_AGE, date};
 use jsontree::Object;
 use schema::proto::inplace::{MessageRef, NotInPlace};
 use schema::table::Message;
 use view::{Doubt, View};
 
 pub use api::table::{Cell, ColumnDefinition, CustomPrinter};
-pub use descriptions::{column_descriptions, status_column_descriptions};
-
-/// Makes the cells of one object; ages count up to the given time.
-type Cells = for<'a> fn(View<'a>, UnixTime) -> Vec<Cell<'a>>;
+pub use column::{Column, status_column_descriptions};
 
 /// What prints the rows of one resource: found once, used for every object.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
-    own: Option<Cells>,
+    columns: &'static [Column],
     pods: bool,
 }
 
@@ -61,18 +60,26 @@ pub struct Row<'a> {
 }
 
 impl Printer {
-    /// The printer of a resource. One without a printer of its own shows its name and creation time.
-    ///
-    /// `group_version` is the served one (`v1`, `apps/v1`), `resource` the plural name. A `Scale`
-    /// goes by the name `scale`, in any group that has it.
-    pub fn of(group_version: &str, resource: &str) -> Printer {
-        Printer { own: printer(group_version, resource), pods: (group_version, resource) == ("v1", "pods") }
+    /// The printer of a built-in resource; a `Scale` has its own. Custom resources have [`CustomPrinter`].
+    pub fn of(resource: &Resource<'_>) -> Printer {
+        let is_scale = resource.subresource == "scale";
+        let columns = match resource.builtin {
+            Some(_) if is_scale => autoscaling::SCALE,
+            Some(builtin) => columns(builtin, resource.group_version),
+            None => &NAME_AND_CREATED,
+        };
+        Printer { columns, pods: resource.builtin == Some(Builtin::Pod) && !is_scale }
     }
 
-    /// Whether the resource has a printer of its own. Where it has none, upstream answers an empty
+    /// The columns of the Table.
+    pub fn columns(&self) -> impl Iterator<Item = &'static Column> {
+        self.columns.iter().filter(|column| column.is_declared)
+    }
+
+    /// Whether the resource has columns of its own. Where it has none, upstream answers an empty
     /// list with `rows: null` instead of `[]`.
     pub fn is_own(&self) -> bool {
-        self.own.is_some()
+        !std::ptr::eq(self.columns, &NAME_AND_CREATED)
     }
 
     /// The row of an object. Ages count up to `now`.
@@ -85,10 +92,10 @@ impl Printer {
     /// tree there is always a row.
     pub fn row<'a>(&self, subject: &'a Subject<'a>, now: UnixTime) -> Result<Row<'a>, NotInPlace> {
         let view = subject.view();
-        let cells = match self.own {
-            Some(print) => print(view, now),
-            None => name_and_created_at(view),
-        };
+        let mut cells = Vec::with_capacity(self.columns.len());
+        for column in self.columns {
+            column.print(view, now, &mut cells);
+        }
         let condition = if self.pods { end_of_pod(view) } else { None };
         if subject.doubt.exists() {
             return Err(NotInPlace);
@@ -159,36 +166,101 @@ fn end_of_pod(pod: View<'_>) -> Option<RowCondition> {
     Some(RowCondition { condition_type: "Completed", status: "True", reason, message })
 }
 
-fn printer(group_version: &str, resource: &str) -> Option<Cells> {
-    let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
-    match group {
-        "" => core::printer(resource),
-        "admissionregistration.k8s.io" => admissionregistration::printer(resource),
-        "apiregistration.k8s.io" => apiregistration::printer(resource),
-        "apps" => apps::printer(resource),
-        "autoscaling" => autoscaling::printer(version, resource),
-        "batch" => batch::printer(resource),
-        "certificates.k8s.io" => certificates::printer(resource),
-        "coordination.k8s.io" => coordination::printer(resource),
-        "discovery.k8s.io" => discovery::printer(resource),
-        "events.k8s.io" => events::printer(resource),
-        "flowcontrol.apiserver.k8s.io" => flowcontrol::printer(resource),
-        "internal.apiserver.k8s.io" => internal::printer(resource),
-        "networking.k8s.io" => networking::printer(resource),
-        "node.k8s.io" => node::printer(resource),
-        "policy" => policy::printer(resource),
-        "rbac.authorization.k8s.io" => rbac::printer(resource),
-        "resource.k8s.io" => resource::printer(resource),
-        "scheduling.k8s.io" => scheduling::printer(resource),
-        "storage.k8s.io" => storage::printer(resource),
-        "storagemigration.k8s.io" => storagemigration::printer(resource),
-        _ => None,
+/// The columns of kinds without columns of their own.
+static NAME_AND_CREATED: [Column; 2] = [
+    NAME,
+    date("Created At", |object, _| created_at(object).into())
+        .described_as("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "creationTimestamp"),
+];
+
+/// The columns of a kind in a served version (`v1`, `apps/v1`).
+fn columns(builtin: Builtin, group_version: &str) -> &'static [Column] {
+    match builtin {
+        Builtin::APIService => apiregistration::API_SERVICE,
+        Builtin::CSIDriver => storage::CSI_DRIVER,
+        Builtin::CSINode => storage::CSI_NODE,
+        Builtin::CertificateSigningRequest => certificates::CERTIFICATE_SIGNING_REQUEST,
+        Builtin::ClusterRoleBinding => rbac::CLUSTER_ROLE_BINDING,
+        Builtin::ClusterTrustBundle => certificates::CLUSTER_TRUST_BUNDLE,
+        Builtin::ComponentStatus => core::COMPONENT_STATUS,
+        Builtin::ConfigMap => core::CONFIG_MAP,
+        Builtin::ControllerRevision => apps::CONTROLLER_REVISION,
+        Builtin::CronJob => batch::CRON_JOB,
+        Builtin::DaemonSet => apps::DAEMON_SET,
+        Builtin::Deployment => apps::DEPLOYMENT,
+        Builtin::DeviceClass
+        | Builtin::ResourceClaimTemplate
+        | Builtin::ServiceAccount
+        | Builtin::Workload => NAME_AND_AGE,
+        Builtin::DeviceTaintRule => resource::DEVICE_TAINT_RULE,
+        Builtin::EndpointSlice => discovery::ENDPOINT_SLICE,
+        Builtin::Endpoints => core::ENDPOINTS,
+        Builtin::FlowSchema => flowcontrol::FLOW_SCHEMA,
+        Builtin::IPAddress => networking::IP_ADDRESS,
+        Builtin::Ingress => networking::INGRESS,
+        Builtin::IngressClass => networking::INGRESS_CLASS,
+        Builtin::Job => batch::JOB,
+        Builtin::Lease => coordination::LEASE,
+        Builtin::LeaseCandidate => coordination::LEASE_CANDIDATE,
+        Builtin::MutatingAdmissionPolicy => admissionregistration::MUTATING_ADMISSION_POLICY,
+        Builtin::MutatingAdmissionPolicyBinding | Builtin::ValidatingAdmissionPolicyBinding => {
+            admissionregistration::POLICY_BINDING
+        }
+        Builtin::MutatingWebhookConfiguration | Builtin::ValidatingWebhookConfiguration => {
+            admissionregistration::WEBHOOK_CONFIGURATION
+        }
+        Builtin::Namespace => core::NAMESPACE,
+        Builtin::NetworkPolicy => networking::NETWORK_POLICY,
+        Builtin::Node => core::NODE,
+        Builtin::PersistentVolume => volumes::PERSISTENT_VOLUME,
+        Builtin::PersistentVolumeClaim => volumes::PERSISTENT_VOLUME_CLAIM,
+        Builtin::Pod => pod::POD,
+        Builtin::PodCertificateRequest => certificates::POD_CERTIFICATE_REQUEST,
+        Builtin::PodDisruptionBudget => policy::POD_DISRUPTION_BUDGET,
+        Builtin::PodGroup => scheduling::POD_GROUP,
+        Builtin::PodTemplate => core::POD_TEMPLATE,
+        Builtin::PriorityClass => scheduling::PRIORITY_CLASS,
+        Builtin::PriorityLevelConfiguration => flowcontrol::PRIORITY_LEVEL_CONFIGURATION,
+        Builtin::ReplicaSet => apps::REPLICA_SET,
+        Builtin::ReplicationController => core::REPLICATION_CONTROLLER,
+        Builtin::ResourceClaim => resource::RESOURCE_CLAIM,
+        Builtin::ResourcePoolStatusRequest => resource::RESOURCE_POOL_STATUS_REQUEST,
+        Builtin::ResourceQuota => core::RESOURCE_QUOTA,
+        Builtin::ResourceSlice => resource::RESOURCE_SLICE,
+        Builtin::RoleBinding => rbac::ROLE_BINDING,
+        Builtin::RuntimeClass => node::RUNTIME_CLASS,
+        Builtin::Secret => core::SECRET,
+        Builtin::Service => core::SERVICE,
+        Builtin::ServiceCIDR => networking::SERVICE_CIDR,
+        Builtin::StatefulSet => apps::STATEFUL_SET,
+        Builtin::StorageClass => storage::STORAGE_CLASS,
+        Builtin::StorageVersion => internal::STORAGE_VERSION,
+        Builtin::StorageVersionMigration => storagemigration::STORAGE_VERSION_MIGRATION,
+        Builtin::ValidatingAdmissionPolicy => admissionregistration::VALIDATING_ADMISSION_POLICY,
+        Builtin::VolumeAttachment => storage::VOLUME_ATTACHMENT,
+        Builtin::VolumeAttributesClass => storage::VOLUME_ATTRIBUTES_CLASS,
+        Builtin::Event if group_version == "v1" => events::CORE_EVENT,
+        Builtin::Event => events::EVENTS_EVENT,
+        Builtin::HorizontalPodAutoscaler if group_version == "autoscaling/v1" => autoscaling::AUTOSCALER_V1,
+        Builtin::HorizontalPodAutoscaler => autoscaling::AUTOSCALER,
+        // Upstream has a printer for capacities, but does not use it.
+        Builtin::Binding
+        | Builtin::CSIStorageCapacity
+        | Builtin::ClusterRole
+        | Builtin::CustomResourceDefinition
+        | Builtin::LimitRange
+        | Builtin::LocalSubjectAccessReview
+        | Builtin::Role
+        | Builtin::SelfSubjectAccessReview
+        | Builtin::SelfSubjectReview
+        | Builtin::SelfSubjectRulesReview
+        | Builtin::SubjectAccessReview
+        | Builtin::TokenReview => &NAME_AND_CREATED,
     }
 }
 
-fn name_and_created_at(object: View<'_>) -> Vec<Cell<'_>> {
-    let created = object.at("metadata.creationTimestamp").time().unwrap_or(GO_ZERO_TIME);
-    vec![object.name(), created.rfc3339().to_string().into()]
+fn created_at(object: View<'_>) -> String {
+    object.at("metadata.creationTimestamp").time().unwrap_or(GO_ZERO_TIME).rfc3339().to_string()
 }
 
 #[cfg(test)]

@@ -27,9 +27,7 @@ use schema::builtin::{
     IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_VALIDATINGADMISSIONPOLICYLIST,
 };
 
-use super::{
-    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
-};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
 /// What the resources of `admissionregistration.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -94,7 +92,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "LYmCf+UMVdg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY,
         lifecycle: since(36),
         ..V1
     },
@@ -115,7 +112,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "90V5FRZZ3Zg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
         lifecycle: since(36),
         ..V1
     },
@@ -136,7 +132,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Sqi0GUgDaX0=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_WEBHOOK_CONFIGURATION,
         lifecycle: since(16),
         ..V1
     },
@@ -158,7 +153,6 @@ pub(super) static ROWS: &[Resource] = &[
         allow_unconditional_update: false,
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::VALIDATING_ADMISSION_POLICY,
         ..V1
     },
     Resource {
@@ -188,7 +182,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "v9715VZqakg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
         ..V1
     },
     Resource {
@@ -208,7 +201,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "B0wHjQmsGNk=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_WEBHOOK_CONFIGURATION,
         lifecycle: since(16),
         ..V1
     },
@@ -229,7 +221,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "LYmCf+UMVdg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY,
         ..V1ALPHA1
     },
     Resource {
@@ -249,7 +240,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "90V5FRZZ3Zg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
         ..V1ALPHA1
     },
     Resource {
@@ -269,7 +259,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "LYmCf+UMVdg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY,
         ..V1BETA1
     },
     Resource {
@@ -289,7 +278,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "90V5FRZZ3Zg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
         lifecycle: since(34)
             .deprecated(37)
             .removed(40)
@@ -314,7 +302,6 @@ pub(super) static ROWS: &[Resource] = &[
         allow_unconditional_update: false,
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::VALIDATING_ADMISSION_POLICY,
         ..V1BETA1_VALIDATING
     },
     Resource {
@@ -344,7 +331,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "v9715VZqakg=",
         allow_unconditional_update: false,
         sets_generation: true,
-        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
         ..V1BETA1_VALIDATING
     },
 ];

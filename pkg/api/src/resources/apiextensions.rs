@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITION,
 };
 
-use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, columns, json, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, json, since, subresource_of};
 
 /// What the resources of `apiextensions.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -45,7 +45,6 @@ pub(super) static ROWS: &[Resource] = &[
         allow_unconditional_update: false,
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::NAME_AND_CREATED,
         ..V1
     },
     Resource {

@@ -5,7 +5,7 @@ use schema::builtin::{
     IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICELIST,
 };
 
-use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, json, since, subresource_of};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, json, since, subresource_of};
 
 /// What the resources of `apiregistration.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -40,7 +40,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "InPBPD7+PqM=",
         allow_unconditional_update: false,
         reset_fields: STATUS,
-        columns: columns::API_SERVICE,
         ..V1
     },
     Resource {

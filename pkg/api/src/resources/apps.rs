@@ -7,10 +7,16 @@ use schema::builtin::{
     IO_K8S_API_APPS_V1_STATEFULSET, IO_K8S_API_APPS_V1_STATEFULSETLIST, IO_K8S_API_AUTOSCALING_V1_SCALE,
 };
 
-use super::{
-    Builtin, EndpointOperation, RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, columns, protobuf, since,
-    subresource_of,
-};
+use super::Builtin;
+use super::EndpointOperation;
+use super::RESOURCE;
+use super::Resource;
+use super::SPEC;
+use super::STATUS;
+use super::UNVERSIONED;
+use super::protobuf;
+use super::since;
+use super::subresource_of;
 
 /// What the resources of `apps/v1` have in common.
 const V1: Resource = Resource {
@@ -41,7 +47,6 @@ pub(super) static ROWS: &[Resource] = &[
             "controllerrevisions",
         ),
         storage_version_hash: "85nkx63pcBU=",
-        columns: columns::CONTROLLER_REVISION,
         ..V1
     },
     Resource {
@@ -57,7 +62,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "dd7pWHUlMKQ=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::DAEMON_SET,
         ..V1
     },
     Resource {
@@ -82,7 +86,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "8aSe+NMegvE=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::DEPLOYMENT,
         ..V1
     },
     Resource {
@@ -118,7 +121,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "P1RzHs8/mWQ=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::REPLICA_SET,
         ..V1
     },
     Resource {
@@ -154,7 +156,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "H+vl74LkKdo=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::STATEFUL_SET,
         ..V1
     },
     Resource {

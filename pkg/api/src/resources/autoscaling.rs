@@ -5,7 +5,7 @@ use schema::builtin::{
     IO_K8S_API_AUTOSCALING_V2_HORIZONTALPODAUTOSCALER, IO_K8S_API_AUTOSCALING_V2_HORIZONTALPODAUTOSCALERLIST,
 };
 
-use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
 /// What the resources of `autoscaling/v1` have in common.
 const V1: Resource = Resource {
@@ -52,7 +52,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "qwQve8ut294=",
         reset_fields: STATUS,
-        columns: columns::HORIZONTAL_POD_AUTOSCALER,
         ..V1
     },
     Resource {
@@ -81,7 +80,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "qwQve8ut294=",
         reset_fields: STATUS,
-        columns: columns::HORIZONTAL_POD_AUTOSCALER,
         ..V2
     },
     Resource {

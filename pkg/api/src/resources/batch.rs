@@ -5,9 +5,7 @@ use schema::builtin::{
     IO_K8S_API_BATCH_V1_JOBLIST,
 };
 
-use super::{
-    Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, same, since, subresource_of,
-};
+use super::{Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, protobuf, same, since, subresource_of};
 
 /// What the resources of `batch/v1` have in common.
 const V1: Resource = Resource {
@@ -37,7 +35,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "sd5LIXh4Fjs=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::CRON_JOB,
         ..V1
     },
     Resource {
@@ -63,7 +60,6 @@ pub(super) static ROWS: &[Resource] = &[
         default_gc: DefaultGc::OrphanDependents,
         field_selectors: &[same("metadata.name"), same("metadata.namespace"), same("status.successful")],
         reset_fields: STATUS,
-        columns: columns::JOB,
         lifecycle: since(2),
         ..V1
     },

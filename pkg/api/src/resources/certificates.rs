@@ -11,7 +11,7 @@ use schema::builtin::{
     IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUESTLIST,
 };
 
-use super::{Builtin, RESOURCE, Resource, SPEC, columns, protobuf, same, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, protobuf, same, since, subresource_of};
 
 /// What the resources of `certificates.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -72,7 +72,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "95fRKMXA+00=",
         field_selectors: &[same("metadata.name"), same("spec.signerName")],
         reset_fields: &[".spec", ".status"],
-        columns: columns::CERTIFICATE_SIGNING_REQUEST,
         ..V1
     },
     Resource {
@@ -109,7 +108,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "v5yhuVertL4=",
         allow_unconditional_update: false,
         field_selectors: &[same("metadata.name"), same("spec.signerName")],
-        columns: columns::CLUSTER_TRUST_BUNDLE,
         ..V1ALPHA1
     },
     Resource {
@@ -129,7 +127,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "v5yhuVertL4=",
         allow_unconditional_update: false,
         field_selectors: &[same("metadata.name"), same("spec.signerName")],
-        columns: columns::CLUSTER_TRUST_BUNDLE,
         lifecycle: since(33).deprecated(37).removed(40),
         ..V1BETA1
     },
@@ -154,7 +151,6 @@ pub(super) static ROWS: &[Resource] = &[
             same("spec.podName"),
             same("spec.signerName"),
         ],
-        columns: columns::POD_CERTIFICATE_REQUEST,
         ..V1BETA1
     },
     Resource {

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATE, IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATELIST,
 };
 
-use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
 /// What the resources of `coordination.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -53,7 +53,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "gqkMMb/YqFM=",
         allow_create_on_update: true,
         allow_unconditional_update: false,
-        columns: columns::LEASE,
         ..V1
     },
     Resource {
@@ -72,7 +71,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "lvME0iHWE20=",
         allow_create_on_update: true,
         allow_unconditional_update: false,
-        columns: columns::LEASE_CANDIDATE,
         ..V1ALPHA2
     },
     Resource {
@@ -91,7 +89,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "lvME0iHWE20=",
         allow_create_on_update: true,
         allow_unconditional_update: false,
-        columns: columns::LEASE_CANDIDATE,
         ..V1BETA1
     },
 ];

@@ -21,7 +21,7 @@ use schema::builtin::{
 
 use super::{
     Backend, Builtin, CREATE_ONLY, Connect, DefaultGc, EVERY_METHOD, EndpointOperation, GET_AND_POST,
-    RESOURCE, Resource, SPEC, STATUS, Stream, UNVERSIONED, columns, protobuf, same, since, subresource_of,
+    RESOURCE, Resource, SPEC, STATUS, Stream, UNVERSIONED, protobuf, same, since, subresource_of,
 };
 
 /// What the resources of `v1` have in common.
@@ -60,7 +60,6 @@ pub(super) static ROWS: &[Resource] = &[
         verbs: &["get", "list"],
         message: &IO_K8S_API_CORE_V1_COMPONENTSTATUS,
         list_message: Some(&IO_K8S_API_CORE_V1_COMPONENTSTATUSLIST),
-        columns: columns::COMPONENT_STATUS,
         lifecycle: since(0).deprecated(19),
         ..V1
     },
@@ -74,7 +73,6 @@ pub(super) static ROWS: &[Resource] = &[
         list_message: Some(&IO_K8S_API_CORE_V1_CONFIGMAPLIST),
         storage: protobuf("v1", "ConfigMap", &IO_K8S_API_CORE_V1_CONFIGMAP, "configmaps"),
         storage_version_hash: "qFsyl6wFWjQ=",
-        columns: columns::CONFIG_MAP,
         lifecycle: since(2),
         ..V1
     },
@@ -89,7 +87,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage: protobuf("v1", "Endpoints", &IO_K8S_API_CORE_V1_ENDPOINTS, "services/endpoints"),
         storage_version_hash: "fWeeMqaN/OA=",
         allow_create_on_update: true,
-        columns: columns::ENDPOINTS,
         lifecycle: since(0).deprecated(33).replaced_by("discovery.k8s.io/v1 EndpointSlice"),
         ..V1
     },
@@ -121,7 +118,6 @@ pub(super) static ROWS: &[Resource] = &[
             same("source"),
             same("type"),
         ],
-        columns: columns::EVENT,
         watch_cache: false,
         ..V1
     },
@@ -136,7 +132,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage: protobuf("v1", "LimitRange", &IO_K8S_API_CORE_V1_LIMITRANGE, "limitranges"),
         storage_version_hash: "EBKMFVe6cwo=",
         allow_create_on_update: true,
-        columns: columns::NAME_AND_CREATED,
         ..V1
     },
     Resource {
@@ -153,7 +148,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Q3oi5N2YM8M=",
         field_selectors: &[same("metadata.name"), same("status.phase")],
         reset_fields: STATUS,
-        columns: columns::NAMESPACE,
         ..V1
     },
     Resource {
@@ -190,7 +184,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "XwShjMxG9Fs=",
         field_selectors: &[same("metadata.name"), same("spec.unschedulable")],
         reset_fields: STATUS,
-        columns: columns::NODE,
         ..V1
     },
     Resource {
@@ -237,7 +230,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "QWTyNDq0dC4=",
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::PERSISTENT_VOLUME_CLAIM,
         ..V1
     },
     Resource {
@@ -267,7 +259,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "HN/zwEC+JgM=",
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::PERSISTENT_VOLUME,
         ..V1
     },
     Resource {
@@ -310,7 +301,6 @@ pub(super) static ROWS: &[Resource] = &[
         ],
         index_fields: &["spec.nodeName"],
         reset_fields: STATUS,
-        columns: columns::POD,
         ..V1
     },
     Resource {
@@ -445,7 +435,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "LIXB2x4IFpk=",
         sets_generation: true,
         returns_deleted_object: true,
-        columns: columns::POD_TEMPLATE,
         ..V1
     },
     Resource {
@@ -468,7 +457,6 @@ pub(super) static ROWS: &[Resource] = &[
         default_gc: DefaultGc::OrphanDependents,
         field_selectors: &[same("metadata.name"), same("metadata.namespace"), same("status.replicas")],
         reset_fields: STATUS,
-        columns: columns::REPLICA_SET,
         ..V1
     },
     Resource {
@@ -503,7 +491,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "8uhSgffRX6w=",
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::RESOURCE_QUOTA,
         ..V1
     },
     Resource {
@@ -525,7 +512,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage: protobuf("v1", "Secret", &IO_K8S_API_CORE_V1_SECRET, "secrets"),
         storage_version_hash: "S6u1pOWzb84=",
         field_selectors: &[same("metadata.name"), same("metadata.namespace"), same("type")],
-        columns: columns::SECRET,
         ..V1
     },
     Resource {
@@ -539,7 +525,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage: protobuf("v1", "ServiceAccount", &IO_K8S_API_CORE_V1_SERVICEACCOUNT, "serviceaccounts"),
         storage_version_hash: "pbx9ZvyFpBE=",
         returns_deleted_object: true,
-        columns: columns::NAME_AND_AGE,
         ..V1
     },
     Resource {
@@ -574,7 +559,6 @@ pub(super) static ROWS: &[Resource] = &[
             same("spec.type"),
         ],
         reset_fields: STATUS,
-        columns: columns::SERVICE,
         ..V1
     },
     Resource {

@@ -2,7 +2,7 @@
 
 use schema::builtin::{IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE, IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICELIST};
 
-use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
 /// What the resources of `discovery.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -30,6 +30,5 @@ pub(super) static ROWS: &[Resource] = &[Resource {
     ),
     storage_version_hash: "qgS0xkrxYAI=",
     sets_generation: true,
-    columns: columns::ENDPOINT_SLICE,
     ..V1
 }];

@@ -2,7 +2,7 @@
 
 use schema::builtin::{IO_K8S_API_CORE_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENTLIST};
 
-use super::{Builtin, DefaultGc, RESOURCE, Resource, columns, protobuf, same, since};
+use super::{Builtin, DefaultGc, RESOURCE, Resource, protobuf, same, since};
 
 /// What the resources of `events.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -42,7 +42,6 @@ pub(super) static ROWS: &[Resource] = &[Resource {
         ("reportingController", "reportingComponent"),
         same("type"),
     ],
-    columns: columns::EVENT,
     watch_cache: false,
     ..V1
 }];

@@ -6,9 +6,7 @@ use schema::builtin::{
     IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONLIST,
 };
 
-use super::{
-    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
-};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
 /// What the resources of `flowcontrol.apiserver.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -42,7 +40,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "GJVAJZSZBIw=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::FLOW_SCHEMA,
         ..V1
     },
     Resource {
@@ -70,7 +67,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Kir5PVfvNeI=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::PRIORITY_LEVEL_CONFIGURATION,
         ..V1
     },
     Resource {

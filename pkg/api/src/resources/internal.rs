@@ -5,7 +5,7 @@ use schema::builtin::{
     IO_K8S_API_APISERVERINTERNAL_V1ALPHA1_STORAGEVERSIONLIST,
 };
 
-use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, subresource_of};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, subresource_of};
 
 /// What the resources of `internal.apiserver.k8s.io/v1alpha1` have in common.
 const V1ALPHA1: Resource = Resource {
@@ -39,7 +39,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "c8YZt5U0nPk=",
         allow_unconditional_update: false,
         reset_fields: STATUS,
-        columns: columns::STORAGE_VERSION,
         ..V1ALPHA1
     },
     Resource {

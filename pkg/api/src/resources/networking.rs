@@ -10,9 +10,7 @@ use schema::builtin::{
     IO_K8S_API_NETWORKING_V1BETA1_SERVICECIDR, IO_K8S_API_NETWORKING_V1BETA1_SERVICECIDRLIST,
 };
 
-use super::{
-    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of,
-};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
 /// What the resources of `networking.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -60,7 +58,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "l/iqIbDgFyQ=",
         sets_generation: true,
-        columns: columns::INGRESS_CLASS,
         ..V1
     },
     Resource {
@@ -76,7 +73,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "39NQlfNR+bo=",
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::INGRESS,
         ..V1
     },
     Resource {
@@ -104,7 +100,6 @@ pub(super) static ROWS: &[Resource] = &[
             "ipaddresses",
         ),
         storage_version_hash: "3f/plJFChNE=",
-        columns: columns::IP_ADDRESS,
         lifecycle: since(33),
         ..V1
     },
@@ -125,7 +120,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "YpfwF18m1G8=",
         sets_generation: true,
-        columns: columns::NETWORK_POLICY,
         lifecycle: since(7),
         ..V1
     },
@@ -144,7 +138,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "gNLvruQhW2g=",
         reset_fields: STATUS,
-        columns: columns::SERVICE_CIDR,
         lifecycle: since(33),
         ..V1
     },
@@ -173,7 +166,6 @@ pub(super) static ROWS: &[Resource] = &[
             "ipaddresses",
         ),
         storage_version_hash: "3f/plJFChNE=",
-        columns: columns::IP_ADDRESS,
         ..V1BETA1
     },
     Resource {
@@ -191,7 +183,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "gNLvruQhW2g=",
         reset_fields: STATUS,
-        columns: columns::SERVICE_CIDR,
         ..V1BETA1
     },
     Resource {

@@ -2,7 +2,7 @@
 
 use schema::builtin::{IO_K8S_API_NODE_V1_RUNTIMECLASS, IO_K8S_API_NODE_V1_RUNTIMECLASSLIST};
 
-use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
 /// What the resources of `node.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -27,6 +27,5 @@ pub(super) static ROWS: &[Resource] = &[Resource {
     storage_version_hash: "WQTu1GL3T2Q=",
     allow_create_on_update: true,
     allow_unconditional_update: false,
-    columns: columns::RUNTIME_CLASS,
     ..V1
 }];

@@ -4,7 +4,7 @@ use schema::builtin::{
     IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGET, IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGETLIST,
 };
 
-use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, protobuf, since, subresource_of};
 
 /// What the resources of `policy/v1` have in common.
 const V1: Resource = Resource {
@@ -39,7 +39,6 @@ pub(super) static ROWS: &[Resource] = &[
         allow_unconditional_update: false,
         sets_generation: true,
         reset_fields: STATUS,
-        columns: columns::POD_DISRUPTION_BUDGET,
         ..V1
     },
     Resource {

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_RBAC_V1_ROLEBINDING, IO_K8S_API_RBAC_V1_ROLEBINDINGLIST, IO_K8S_API_RBAC_V1_ROLELIST,
 };
 
-use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, protobuf, since};
 
 /// What the resources of `rbac.authorization.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -36,7 +36,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "48tpQ8gZHFc=",
         allow_create_on_update: true,
-        columns: columns::ROLE_BINDING,
         ..V1
     },
     Resource {
@@ -54,7 +53,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "bYE5ZWDrJ44=",
         allow_create_on_update: true,
-        columns: columns::NAME_AND_CREATED,
         ..V1
     },
     Resource {
@@ -73,7 +71,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "eGsCzGH6b1g=",
         allow_create_on_update: true,
-        columns: columns::ROLE_BINDING,
         ..V1
     },
     Resource {
@@ -87,7 +84,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage: protobuf("rbac.authorization.k8s.io/v1", "Role", &IO_K8S_API_RBAC_V1_ROLE, "roles"),
         storage_version_hash: "7FuwZcIIItM=",
         allow_create_on_update: true,
-        columns: columns::NAME_AND_CREATED,
         ..V1
     },
 ];

@@ -19,9 +19,7 @@ use schema::builtin::{
     IO_K8S_API_RESOURCE_V1BETA2_RESOURCESLICELIST,
 };
 
-use super::{
-    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, same, since, subresource_of,
-};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, same, since, subresource_of};
 
 /// What the resources of `resource.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -99,7 +97,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Yk2PTc1Ybxk=",
         sets_generation: true,
         returns_deleted_object: true,
-        columns: columns::NAME_AND_AGE,
         ..V1
     },
     Resource {
@@ -118,7 +115,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "wgAZaHcZxUg=",
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::RESOURCE_CLAIM,
         ..V1
     },
     Resource {
@@ -145,7 +141,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "TuzjC49aUfM=",
         returns_deleted_object: true,
-        columns: columns::NAME_AND_AGE,
         ..V1
     },
     Resource {
@@ -167,7 +162,6 @@ pub(super) static ROWS: &[Resource] = &[
         returns_deleted_object: true,
         field_selectors: &[same("metadata.name"), same("spec.driver"), same("spec.nodeName")],
         index_fields: &["spec.nodeName"],
-        columns: columns::RESOURCE_SLICE,
         ..V1
     },
     Resource {
@@ -187,7 +181,6 @@ pub(super) static ROWS: &[Resource] = &[
         sets_generation: true,
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::DEVICE_TAINT_RULE,
         ..V1ALPHA3
     },
     Resource {
@@ -216,7 +209,6 @@ pub(super) static ROWS: &[Resource] = &[
         allow_unconditional_update: false,
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::RESOURCE_POOL_STATUS_REQUEST,
         lifecycle: since(36).deprecated(39).removed(42),
         ..V1ALPHA3
     },
@@ -248,7 +240,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Yk2PTc1Ybxk=",
         sets_generation: true,
         returns_deleted_object: true,
-        columns: columns::NAME_AND_AGE,
         ..V1BETA1
     },
     Resource {
@@ -267,7 +258,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "wgAZaHcZxUg=",
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::RESOURCE_CLAIM,
         ..V1BETA1
     },
     Resource {
@@ -294,7 +284,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "TuzjC49aUfM=",
         returns_deleted_object: true,
-        columns: columns::NAME_AND_AGE,
         ..V1BETA1
     },
     Resource {
@@ -316,7 +305,6 @@ pub(super) static ROWS: &[Resource] = &[
         returns_deleted_object: true,
         field_selectors: &[same("metadata.name"), same("spec.driver"), same("spec.nodeName")],
         index_fields: &["spec.nodeName"],
-        columns: columns::RESOURCE_SLICE,
         ..V1BETA1
     },
     Resource {
@@ -335,7 +323,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Yk2PTc1Ybxk=",
         sets_generation: true,
         returns_deleted_object: true,
-        columns: columns::NAME_AND_AGE,
         ..V1BETA2
     },
     Resource {
@@ -355,7 +342,6 @@ pub(super) static ROWS: &[Resource] = &[
         sets_generation: true,
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::DEVICE_TAINT_RULE,
         lifecycle: since(36).deprecated(39).removed(42),
         ..V1BETA2
     },
@@ -386,7 +372,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "wgAZaHcZxUg=",
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::RESOURCE_CLAIM,
         ..V1BETA2
     },
     Resource {
@@ -415,7 +400,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "TuzjC49aUfM=",
         returns_deleted_object: true,
-        columns: columns::NAME_AND_AGE,
         ..V1BETA2
     },
     Resource {
@@ -436,7 +420,6 @@ pub(super) static ROWS: &[Resource] = &[
         returns_deleted_object: true,
         field_selectors: &[same("metadata.name"), same("spec.driver"), same("spec.nodeName")],
         index_fields: &["spec.nodeName"],
-        columns: columns::RESOURCE_SLICE,
         ..V1BETA2
     },
 ];

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOAD, IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOADLIST,
 };
 
-use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, columns, protobuf, since, subresource_of};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, protobuf, since, subresource_of};
 
 /// What the resources of `scheduling.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -50,7 +50,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "1QwjyaZjj3Y=",
         sets_generation: true,
-        columns: columns::PRIORITY_CLASS,
         ..V1
     },
     Resource {
@@ -67,7 +66,6 @@ pub(super) static ROWS: &[Resource] = &[
             "podgroups",
         ),
         storage_version_hash: "YYgX3v5V204=",
-        columns: columns::POD_GROUP,
         ..V1ALPHA2
     },
     Resource {
@@ -93,7 +91,6 @@ pub(super) static ROWS: &[Resource] = &[
             "workloads",
         ),
         storage_version_hash: "vSX7gJe5Mx8=",
-        columns: columns::NAME_AND_AGE,
         ..V1ALPHA2
     },
 ];

@@ -10,9 +10,7 @@ use schema::builtin::{
     IO_K8S_API_STORAGE_V1BETA1_VOLUMEATTRIBUTESCLASSLIST,
 };
 
-use super::{
-    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
-};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
 /// What the resources of `storage.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -53,7 +51,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "hL6j/rwBV5w=",
         allow_unconditional_update: false,
         returns_deleted_object: true,
-        columns: columns::CSI_DRIVER,
         lifecycle: since(18),
         ..V1
     },
@@ -68,7 +65,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "Pe62DkZtjuo=",
         allow_unconditional_update: false,
         returns_deleted_object: true,
-        columns: columns::CSI_NODE,
         lifecycle: since(17),
         ..V1
     },
@@ -88,7 +84,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "xeVl+2Ly1kE=",
         allow_unconditional_update: false,
-        columns: columns::NAME_AND_CREATED,
         lifecycle: since(24),
         ..V1
     },
@@ -108,7 +103,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "K+m6uJwbjGY=",
         returns_deleted_object: true,
-        columns: columns::STORAGE_CLASS,
         lifecycle: since(6),
         ..V1
     },
@@ -129,7 +123,6 @@ pub(super) static ROWS: &[Resource] = &[
         allow_unconditional_update: false,
         returns_deleted_object: true,
         reset_fields: STATUS,
-        columns: columns::VOLUME_ATTACHMENT,
         ..V1
     },
     Resource {
@@ -158,7 +151,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "tIjydgKBC5w=",
         returns_deleted_object: true,
-        columns: columns::VOLUME_ATTRIBUTES_CLASS,
         lifecycle: since(34),
         ..V1
     },
@@ -178,7 +170,6 @@ pub(super) static ROWS: &[Resource] = &[
         ),
         storage_version_hash: "tIjydgKBC5w=",
         returns_deleted_object: true,
-        columns: columns::VOLUME_ATTRIBUTES_CLASS,
         ..V1BETA1
     },
 ];

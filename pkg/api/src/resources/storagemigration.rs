@@ -5,9 +5,7 @@ use schema::builtin::{
     IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATIONLIST,
 };
 
-use super::{
-    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
-};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, protobuf, since, subresource_of};
 
 /// What the resources of `storagemigration.k8s.io/v1beta1` have in common.
 const V1BETA1: Resource = Resource {
@@ -42,7 +40,6 @@ pub(super) static ROWS: &[Resource] = &[
         storage_version_hash: "pCjmmKOkLy4=",
         allow_unconditional_update: false,
         reset_fields: STATUS,
-        columns: columns::STORAGE_VERSION_MIGRATION,
         ..V1BETA1
     },
     Resource {

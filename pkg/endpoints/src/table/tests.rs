@@ -6,7 +6,7 @@ use super::*;
 use crate::negotiate::Offer;
 use api::resources::Resource;
 use jsontree::{Value, json};
-use kinds::printers::{Printer, Subject, column_descriptions};
+use kinds::printers::{Printer, Subject};
 use schema::proto::{self, Envelope};
 use schema::{builtin, json_write};
 
@@ -24,13 +24,12 @@ fn whole(
     metadata: &Object,
     request: TableRequest,
 ) -> String {
-    let printer = Printer::of(endpoint.group_version, endpoint.plural);
+    let printer = Printer::of(endpoint);
     let rows: Vec<Value> = trees.iter().map(|tree| whole_row(endpoint, printer, tree, request)).collect();
-    let mut descriptions = column_descriptions(endpoint.group, endpoint.plural);
-    let columns = endpoint.columns.iter().map(|column| {
+    let columns = printer.columns().map(|column| {
         json!({
             "name": column.name, "type": column.kind, "format": column.format,
-            "description": descriptions.next().unwrap(), "priority": column.priority,
+            "description": column.description(), "priority": column.priority,
         })
     });
     let nil = rows.is_empty() && !printer.is_own();
@@ -127,7 +126,7 @@ fn tree(endpoint: &Resource, raw: &[u8], version: &str) -> Object {
 fn a_streamed_table_is_the_whole_tree_written() {
     let objects = objects();
     let mut tables = 0;
-    for endpoint in api::resources::all().filter(|row| !row.columns.is_empty()) {
+    for endpoint in api::resources::all().filter(|row| row.serves("list")) {
         let of_kind =
             objects.iter().filter(|(v, k, _)| v == endpoint.kind_group_version && k == endpoint.kind);
         let raws: Vec<&[u8]> = of_kind.map(|(_, _, raw)| &raw[..]).collect();

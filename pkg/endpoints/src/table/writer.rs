@@ -49,7 +49,7 @@ impl Writer {
     /// The writer of a table of an endpoint's objects.
     pub(crate) fn new(endpoint: &Handle, request: TableRequest) -> Writer {
         let row = endpoint.row();
-        let printer = Printer::of(row.group_version, row.table().1);
+        let printer = Printer::of(row);
         let scales = row.custom.is_some() && row.subresource == "scale";
         let scales = scales.then(CustomPrinter::of_scales);
         Writer { endpoint: endpoint.clone(), request, printer, scales, rows: false }
@@ -122,14 +122,11 @@ impl Writer {
         if let Some(custom) = self.custom() {
             return definitions(custom.columns(), out);
         }
-        let endpoint = self.endpoint.row();
-        let (columns, name) = endpoint.table();
-        let descriptions = kinds::printers::column_descriptions(endpoint.group, name);
-        let builtin = columns.iter().zip(descriptions).map(|(column, description)| ColumnDefinition {
+        let builtin = self.printer.columns().map(|column| ColumnDefinition {
             name: column.name,
             kind: column.kind,
             format: column.format,
-            description,
+            description: column.description(),
             priority: column.priority,
         });
         definitions(builtin, out)

@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     let once = object.clone();
     defaults::apply(row.group_version, row.kind, &mut object, &gates);
     assert_eq!(object, once, "defaults of defaults");
-    let _ = Printer::of(row.group_version, row.plural).row(&Subject::tree(&object), now);
+    let _ = Printer::of(row).row(&Subject::tree(&object), now);
 
     let mut new = conversion::convert(object, row.group_version, stored.group_version, row.kind);
     if conversion::normalise_for_storage(row.group, row.kind, &mut new).is_err() {

@@ -1,41 +1,53 @@
 //! Rows of webhook configurations and admission policies.
 
-use super::format::{UNSET, age};
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::integer;
+use super::column::text;
+use super::format::UNSET;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "mutatingadmissionpolicies" => |object, now| policy(object, "mutations", now),
-        "validatingadmissionpolicies" => |object, now| policy(object, "validations", now),
-        "mutatingadmissionpolicybindings" | "validatingadmissionpolicybindings" => policy_binding,
-        "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => webhooks,
-        _ => return None,
-    })
-}
+pub(super) static MUTATING_ADMISSION_POLICY: &[Column] = &[
+    NAME,
+    integer("Mutations", |object, _| object.at("spec.mutations").count())
+        .described("Mutation indicates the number of mutations rules defined in this configuration"),
+    text("ParamKind", |object, _| param_kind(object).into())
+        .described("ParamKind specifies the kind of resources used to parameterize this policy"),
+    AGE,
+];
 
-fn webhooks(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.get("webhooks").count(), age(object, now)]
-}
+pub(super) static VALIDATING_ADMISSION_POLICY: &[Column] = &[
+    NAME,
+    integer("Validations", |object, _| object.at("spec.validations").count())
+        .described("Validations indicates the number of validation rules defined in this configuration"),
+    text("ParamKind", |object, _| param_kind(object).into())
+        .described("ParamKind specifies the kind of resources used to parameterize this policy"),
+    AGE,
+];
 
-fn policy<'a>(object: View<'a>, steps: &str, now: UnixTime) -> Vec<Cell<'a>> {
-    let kind = object.at("spec.paramKind");
-    let kind = if kind.exists() {
-        format!("{}/{}", kind.get("apiVersion").text(), kind.get("kind").text())
-    } else {
-        UNSET.to_owned()
-    };
-    vec![object.name(), object.get("spec").get(steps).count(), kind.into(), age(object, now)]
-}
+pub(super) static POLICY_BINDING: &[Column] = &[
+    NAME,
+    text("PolicyName", |object, _| object.at("spec.policyName").into())
+        .described("PolicyName indicates the policy definition which the policy binding binded to"),
+    text("ParamRef", |object, _| parameter(object.at("spec.paramRef")).into())
+        .described("ParamRef indicates the param resource which sets the configuration param"),
+    AGE,
+];
 
-fn policy_binding(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![
-        object.name(),
-        object.at("spec.policyName").into(),
-        parameter(object.at("spec.paramRef")).into(),
-        age(object, now),
-    ]
+pub(super) static WEBHOOK_CONFIGURATION: &[Column] = &[
+    NAME,
+    integer("Webhooks", |object, _| object.get("webhooks").count())
+        .described("Webhooks indicates the number of webhooks registered in this configuration"),
+    AGE,
+];
+
+fn param_kind(policy: View<'_>) -> String {
+    let kind = policy.at("spec.paramKind");
+    if !kind.exists() {
+        return UNSET.to_owned();
+    }
+    format!("{}/{}", kind.get("apiVersion").text(), kind.get("kind").text())
 }
 
 fn parameter(reference: View<'_>) -> String {

@@ -1,22 +1,25 @@
 //! Rows of aggregated API services.
 
-use super::format::age;
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    (resource == "apiservices").then_some(api_service)
-}
+pub(super) static API_SERVICE: &[Column] = &[
+    NAME,
+    text("Service", |object, _| service(object).into())
+        .described("The reference to the service that hosts this API endpoint."),
+    text("Available", |object, _| available(object).into()).described("Whether this service is available."),
+    AGE,
+];
 
-fn api_service(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
+fn service(object: View<'_>) -> String {
     let service = object.at("spec.service");
-    let service = if service.exists() {
-        format!("{}/{}", service.get("namespace").text(), service.get("name").text())
-    } else {
-        "Local".to_owned()
-    };
-    vec![object.name(), service.into(), available(object).into(), age(object, now)]
+    if !service.exists() {
+        return "Local".to_owned();
+    }
+    format!("{}/{}", service.get("namespace").text(), service.get("name").text())
 }
 
 fn available(object: View<'_>) -> String {

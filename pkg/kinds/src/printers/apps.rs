@@ -1,31 +1,100 @@
 //! Rows of workloads that keep pods running.
 
-use super::format::{NONE, age, containers, group_resource, label_selector, labels};
+use super::column::AGE;
+use super::column::CONTAINERS;
+use super::column::Column;
+use super::column::IMAGES;
+use super::column::NAME;
+use super::column::integer;
+use super::column::text;
+use super::format::NONE;
+use super::format::group_resource;
+use super::format::label_selector;
+use super::format::labels;
 use super::view::View;
-use super::{Cell, Cells, autoscaling};
-use apimachinery::labels::from_label_selector;
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "controllerrevisions" => controller_revision,
-        "daemonsets" => daemon_set,
-        "deployments" => deployment,
-        "replicasets" => replica_set,
-        "scale" => autoscaling::scale,
-        "statefulsets" => stateful_set,
-        _ => return None,
-    })
+use apimachinery::labels::from_label_selector;
+
+pub(super) static CONTROLLER_REVISION: &[Column] = &[
+    NAME,
+    text("Controller", |object, _| controller(object).into()).described("Controller of the object"),
+    text("Revision", |object, _| object.get("revision").int().into())
+        .described_as("io.k8s.api.apps.v1.ControllerRevision", "revision"),
+    AGE,
+];
+
+pub(super) static DAEMON_SET: &[Column] = &[
+    NAME,
+    integer("Desired", |object, _| object.at("status.desiredNumberScheduled").int().into())
+        .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "desiredNumberScheduled"),
+    integer("Current", |object, _| object.at("status.currentNumberScheduled").int().into())
+        .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "currentNumberScheduled"),
+    integer("Ready", |object, _| object.at("status.numberReady").int().into())
+        .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberReady"),
+    integer("Up-to-date", |object, _| object.at("status.updatedNumberScheduled").int().into())
+        .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "updatedNumberScheduled"),
+    integer("Available", |object, _| object.at("status.numberAvailable").int().into())
+        .described_as("io.k8s.api.apps.v1.DaemonSetStatus", "numberAvailable"),
+    text("Node Selector", |object, _| labels(object.at("spec.template.spec.nodeSelector")).into())
+        .described_as("io.k8s.api.core.v1.PodSpec", "nodeSelector"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    text("Selector", |object, _| label_selector(object.at("spec.selector")).into())
+        .described_as("io.k8s.api.apps.v1.DaemonSetSpec", "selector")
+        .wide(),
+];
+
+pub(super) static DEPLOYMENT: &[Column] = &[
+    NAME,
+    text("Ready", |object, _| ready(object).into()).described("Number of the pod with ready state"),
+    text("Up-to-date", |object, _| object.at("status.updatedReplicas").int().into())
+        .described_as("io.k8s.api.apps.v1.DeploymentStatus", "updatedReplicas"),
+    text("Available", |object, _| object.at("status.availableReplicas").int().into())
+        .described_as("io.k8s.api.apps.v1.DeploymentStatus", "availableReplicas"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    text("Selector", |object, _| deployment_selector(object).into())
+        .described_as("io.k8s.api.apps.v1.DeploymentSpec", "selector")
+        .wide(),
+];
+
+pub(super) static REPLICA_SET: &[Column] = &[
+    NAME,
+    integer("Desired", |object, _| object.at("spec.replicas").int().into())
+        .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "replicas"),
+    integer("Current", |object, _| object.at("status.replicas").int().into())
+        .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "replicas"),
+    integer("Ready", |object, _| object.at("status.readyReplicas").int().into())
+        .described_as("io.k8s.api.apps.v1.ReplicaSetStatus", "readyReplicas"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    text("Selector", |object, _| label_selector(object.at("spec.selector")).into())
+        .described_as("io.k8s.api.apps.v1.ReplicaSetSpec", "selector")
+        .wide(),
+];
+
+pub(super) static STATEFUL_SET: &[Column] = &[
+    NAME,
+    text("Ready", |object, _| ready(object).into()).described("Number of the pod with ready state"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+];
+
+fn controller(object: View<'_>) -> String {
+    let owner = object.at("metadata.ownerReferences").items().find(|o| o.get("controller").flag());
+    owner.map_or(NONE.to_owned(), owner_name)
 }
 
-fn controller_revision(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let owner = object.at("metadata.ownerReferences").items().find(|o| o.get("controller").flag());
-    vec![
-        object.name(),
-        owner.map_or(NONE.to_owned(), owner_name).into(),
-        object.get("revision").int().into(),
-        age(object, now),
-    ]
+fn deployment_selector(object: View<'_>) -> String {
+    // Other kinds say <none> and <error> here.
+    match from_label_selector(object.at("spec.selector").object().as_deref()) {
+        Ok(selector) => selector.to_string(),
+        Err(_) => "<invalid>".to_owned(),
+    }
 }
 
 /// `kind.group/name`, in lower case up to the slash.
@@ -36,62 +105,6 @@ fn owner_name(owner: View<'_>) -> String {
         return name.to_owned();
     }
     format!("{}/{name}", group_resource(group, kind).to_lowercase())
-}
-
-fn daemon_set(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let [names, images] = containers(object.at("spec.template.spec"));
-    let count = |name| object.get("status").get(name).int().into();
-    vec![
-        object.name(),
-        count("desiredNumberScheduled"),
-        count("currentNumberScheduled"),
-        count("numberReady"),
-        count("updatedNumberScheduled"),
-        count("numberAvailable"),
-        labels(object.at("spec.template.spec.nodeSelector")).into(),
-        age(object, now),
-        names,
-        images,
-        label_selector(object.at("spec.selector")).into(),
-    ]
-}
-
-fn deployment(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let [names, images] = containers(object.at("spec.template.spec"));
-    // Other kinds say <none> and <error> here.
-    let selector = match from_label_selector(object.at("spec.selector").object().as_deref()) {
-        Ok(selector) => selector.to_string(),
-        Err(_) => "<invalid>".to_owned(),
-    };
-    vec![
-        object.name(),
-        ready(object).into(),
-        object.at("status.updatedReplicas").int().into(),
-        object.at("status.availableReplicas").int().into(),
-        age(object, now),
-        names,
-        images,
-        selector.into(),
-    ]
-}
-
-fn replica_set(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let [names, images] = containers(object.at("spec.template.spec"));
-    vec![
-        object.name(),
-        object.at("spec.replicas").int().into(),
-        object.at("status.replicas").int().into(),
-        object.at("status.readyReplicas").int().into(),
-        age(object, now),
-        names,
-        images,
-        label_selector(object.at("spec.selector")).into(),
-    ]
-}
-
-fn stateful_set(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let [names, images] = containers(object.at("spec.template.spec"));
-    vec![object.name(), ready(object).into(), age(object, now), names, images]
 }
 
 /// Ready replicas out of the desired ones.

@@ -1,39 +1,53 @@
 //! Rows of autoscalers, and of the `scale` subresource.
 
-use super::format::{UNSET, age};
+use super::column::AGE;
+use super::column::Column;
+use super::column::MakeCell;
+use super::column::NAME;
+use super::column::integer;
+use super::column::text;
+use super::format::UNSET;
 use super::view::View;
-use super::{Cell, Cells, metrics};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(version: &str, resource: &str) -> Option<Cells> {
-    Some(match (version, resource) {
-        ("v1", "horizontalpodautoscalers") => |object, now| autoscaler(object, metrics::v1(object), now),
-        (_, "horizontalpodautoscalers") => |object, now| autoscaler(object, metrics::v2(object), now),
-        (_, "scale") => scale,
-        _ => return None,
-    })
-}
+use super::metrics;
 
-fn autoscaler(object: View<'_>, metrics: String, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    let target = spec.get("scaleTargetRef");
-    let min = spec.get("minReplicas");
-    vec![
-        object.name(),
-        format!("{}/{}", target.get("kind").text(), target.get("name").text()).into(),
-        metrics.into(),
-        if min.exists() { min.int().to_string() } else { UNSET.to_owned() }.into(),
-        spec.get("maxReplicas").int().into(),
-        object.at("status.currentReplicas").int().into(),
-        age(object, now),
+const SPEC: &str = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec";
+const STATUS: &str = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus";
+
+pub(super) static AUTOSCALER_V1: &[Column] = &autoscaler(|object, _| metrics::v1(object).into());
+pub(super) static AUTOSCALER: &[Column] = &autoscaler(|object, _| metrics::v2(object).into());
+
+/// Only the metrics differ between versions.
+const fn autoscaler(metrics: MakeCell) -> [Column; 7] {
+    [
+        NAME,
+        text("Reference", |object, _| target(object).into()).described_as(SPEC, "scaleTargetRef"),
+        text("Targets", metrics).described_as(SPEC, "metrics"),
+        text("MinPods", |object, _| min_replicas(object).into()).described_as(SPEC, "minReplicas"),
+        text("MaxPods", |object, _| object.at("spec.maxReplicas").int().into())
+            .described_as(SPEC, "maxReplicas"),
+        text("Replicas", |object, _| object.at("status.currentReplicas").int().into())
+            .described_as(STATUS, "currentReplicas"),
+        AGE,
     ]
 }
 
-pub(super) fn scale(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![
-        object.name(),
-        object.at("spec.replicas").int().into(),
-        object.at("status.replicas").int().into(),
-        age(object, now),
-    ]
+/// Of the `scale` subresource, whose name has no format.
+pub(super) static SCALE: &[Column] = &[
+    NAME.format(""),
+    integer("Desired", |object, _| object.at("spec.replicas").int().into())
+        .described_as("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
+    integer("Available", |object, _| object.at("status.replicas").int().into())
+        .described_as("io.k8s.api.autoscaling.v1.ScaleStatus", "replicas"),
+    AGE,
+];
+
+fn target(autoscaler: View<'_>) -> String {
+    let target = autoscaler.at("spec.scaleTargetRef");
+    format!("{}/{}", target.get("kind").text(), target.get("name").text())
+}
+
+fn min_replicas(autoscaler: View<'_>) -> String {
+    let min = autoscaler.at("spec.minReplicas");
+    if min.exists() { min.int().to_string() } else { UNSET.to_owned() }
 }

@@ -1,49 +1,63 @@
 //! Rows of jobs and cron jobs.
 
-use super::format::{NONE, age, bool_or_unset, containers, label_selector, since, time};
+use super::column::AGE;
+use super::column::CONTAINERS;
+use super::column::Column;
+use super::column::IMAGES;
+use super::column::NAME;
+use super::column::boolean;
+use super::column::integer;
+use super::column::text;
+use super::format::NONE;
+use super::format::bool_or_unset;
+use super::format::container_images;
+use super::format::container_names;
+use super::format::label_selector;
+use super::format::since;
+use super::format::time;
 use super::view::View;
-use super::{Cell, Cells};
 use apimachinery::duration::human_duration;
-use apimachinery::time::{GO_ZERO_TIME, UnixTime};
+use apimachinery::time::GO_ZERO_TIME;
+use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "cronjobs" => cron_job,
-        "jobs" => job,
-        _ => return None,
-    })
-}
+pub(super) static CRON_JOB: &[Column] = &[
+    NAME,
+    text("Schedule", |object, _| object.at("spec.schedule").into())
+        .described_as("io.k8s.api.batch.v1.CronJobSpec", "schedule"),
+    text("Timezone", |object, _| object.at("spec.timeZone").text_or(NONE).into())
+        .described_as("io.k8s.api.batch.v1.CronJobSpec", "timeZone"),
+    boolean("Suspend", |object, _| bool_or_unset(object.at("spec.suspend")).into())
+        .described_as("io.k8s.api.batch.v1.CronJobSpec", "suspend"),
+    integer("Active", |object, _| object.at("status.active").count())
+        .described_as("io.k8s.api.batch.v1.CronJobStatus", "active"),
+    text("Last Schedule", |object, now| last_schedule(object, now).into())
+        .described_as("io.k8s.api.batch.v1.CronJobStatus", "lastScheduleTime"),
+    AGE,
+    CONTAINERS.filled_by(|object, _| container_names(object.at("spec.jobTemplate.spec.template.spec"))),
+    IMAGES.filled_by(|object, _| container_images(object.at("spec.jobTemplate.spec.template.spec"))),
+    text("Selector", |object, _| label_selector(object.at("spec.jobTemplate.spec.selector")).into())
+        .described_as("io.k8s.api.batch.v1.JobSpec", "selector")
+        .wide(),
+];
 
-fn cron_job(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    let [names, images] = containers(spec.at("jobTemplate.spec.template.spec"));
-    let last = object.at("status.lastScheduleTime");
-    vec![
-        object.name(),
-        spec.get("schedule").into(),
-        spec.get("timeZone").text_or(NONE).into(),
-        bool_or_unset(spec.get("suspend")).into(),
-        object.at("status.active").count(),
-        if last.exists() { since(last, now) } else { NONE.to_owned() }.into(),
-        age(object, now),
-        names,
-        images,
-        label_selector(spec.at("jobTemplate.spec.selector")).into(),
-    ]
-}
+pub(super) static JOB: &[Column] = &[
+    NAME,
+    text("Status", |object, _| job_status(object).into()).described("Status of the job."),
+    text("Completions", |object, _| completions(object).into())
+        .described_as("io.k8s.api.batch.v1.JobStatus", "succeeded"),
+    text("Duration", |object, now| job_duration(object, now).into())
+        .described("Time required to complete the job."),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    text("Selector", |object, _| label_selector(object.at("spec.selector")).into())
+        .described_as("io.k8s.api.batch.v1.JobSpec", "selector")
+        .wide(),
+];
 
-fn job(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let [names, images] = containers(object.at("spec.template.spec"));
-    vec![
-        object.name(),
-        job_status(object).into(),
-        completions(object).into(),
-        job_duration(object, now).into(),
-        age(object, now),
-        names,
-        images,
-        label_selector(object.at("spec.selector")).into(),
-    ]
+fn last_schedule(cron_job: View<'_>, now: UnixTime) -> String {
+    let last = cron_job.at("status.lastScheduleTime");
+    if last.exists() { since(last, now) } else { NONE.to_owned() }
 }
 
 fn job_status(job: View<'_>) -> &'static str {

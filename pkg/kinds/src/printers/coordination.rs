@@ -1,29 +1,22 @@
 //! Rows of leases and the candidates for them.
 
-use super::format::age;
-use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "leasecandidates" => candidate,
-        "leases" => lease,
-        _ => return None,
-    })
-}
+pub(super) static LEASE_CANDIDATE: &[Column] = &[
+    NAME,
+    text("LeaseName", |object, _| object.at("spec.leaseName").into())
+        .described_as("io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec", "leaseName"),
+    text("BinaryVersion", |object, _| object.at("spec.binaryVersion").into()),
+    text("EmulationVersion", |object, _| object.at("spec.emulationVersion").into()),
+    AGE,
+];
 
-fn candidate(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    vec![
-        object.name(),
-        spec.get("leaseName").into(),
-        spec.get("binaryVersion").into(),
-        spec.get("emulationVersion").into(),
-        age(object, now),
-    ]
-}
-
-fn lease(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.at("spec.holderIdentity").into(), age(object, now)]
-}
+pub(super) static LEASE: &[Column] = &[
+    NAME,
+    text("Holder", |object, _| object.at("spec.holderIdentity").into())
+        .described_as("io.k8s.api.coordination.v1.LeaseSpec", "holderIdentity"),
+    AGE,
+];

@@ -1,54 +1,154 @@
 //! Rows of the core group; pods, volumes and events have their own files.
 
-use super::format::{NONE, UNKNOWN, age, containers, labels, or_none, quantity, with_more};
+use super::Cell;
+use super::column::AGE;
+use super::column::CONTAINERS;
+use super::column::Column;
+use super::column::IMAGES;
+use super::column::NAME;
+use super::column::integer;
+use super::column::text;
+use super::column::text_of_previous;
+use super::column::text_of_several;
+use super::format::NONE;
+use super::format::UNKNOWN;
+use super::format::container_images;
+use super::format::container_names;
+use super::format::labels;
+use super::format::or_none;
+use super::format::quantity;
+use super::format::with_more;
 use super::view::View;
-use super::{Cell, Cells, autoscaling, events, pod, volumes};
 use apimachinery::time::UnixTime;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "componentstatuses" => component_status,
-        "configmaps" => config_map,
-        "endpoints" => endpoints,
-        "events" => events::core_event,
-        "namespaces" => namespace,
-        "nodes" => node,
-        "persistentvolumeclaims" => volumes::persistent_volume_claim,
-        "persistentvolumes" => volumes::persistent_volume,
-        "pods" => pod::pod,
-        "podtemplates" => pod_template,
-        "replicationcontrollers" => replication_controller,
-        "resourcequotas" => resource_quota,
-        "scale" => autoscaling::scale,
-        "secrets" => secret,
-        "serviceaccounts" => service_account,
-        "services" => service,
-        _ => return None,
+pub(super) static COMPONENT_STATUS: &[Column] = &[
+    NAME,
+    text("Status", |object, _| health(object).into()).described("Status of the component conditions"),
+    text("Message", |object, _| healthy_condition(object).get("message").into())
+        .described("Message of the component conditions"),
+    text("Error", |object, _| healthy_condition(object).get("error").into())
+        .described("Error of the component conditions"),
+];
+
+pub(super) static CONFIG_MAP: &[Column] = &[
+    NAME,
+    text("Data", |object, _| (object.get("data").len() + object.get("binaryData").len()).into())
+        .described_as("io.k8s.api.core.v1.ConfigMap", "data"),
+    AGE,
+];
+
+pub(super) static ENDPOINTS: &[Column] = &[
+    NAME,
+    text("Endpoints", |object, _| endpoints(object).into())
+        .described_as("io.k8s.api.core.v1.Endpoints", "subsets"),
+    AGE,
+];
+
+pub(super) static NAMESPACE: &[Column] = &[
+    NAME,
+    text("Status", |object, _| object.at("status.phase").into()).described("The status of the namespace"),
+    AGE,
+];
+
+pub(super) static NODE: &[Column] = &[
+    NAME,
+    text("Status", |object, _| node_status(object).into()).described("The status of the node"),
+    text("Roles", |object, _| or_none(node_roles(object)).into()).described("The roles of the node"),
+    AGE,
+    text("Version", |object, _| object.at("status.nodeInfo.kubeletVersion").into())
+        .described_as("io.k8s.api.core.v1.NodeSystemInfo", "kubeletVersion"),
+    text("Internal-IP", |object, _| node_address(object, "InternalIP").into())
+        .described_as("io.k8s.api.core.v1.NodeStatus", "addresses")
+        .wide(),
+    text("External-IP", |object, _| node_address(object, "ExternalIP").into())
+        .described_as("io.k8s.api.core.v1.NodeStatus", "addresses")
+        .wide(),
+    text("OS-Image", |object, _| object.at("status.nodeInfo.osImage").filled_or(UNKNOWN).into())
+        .described_as("io.k8s.api.core.v1.NodeSystemInfo", "osImage")
+        .wide(),
+    text("Kernel-Version", |object, _| kernel(object.at("status.nodeInfo")).into())
+        .described_as("io.k8s.api.core.v1.NodeSystemInfo", "kernelVersion")
+        .wide(),
+    text("Container-Runtime", |object, _| {
+        object.at("status.nodeInfo.containerRuntimeVersion").filled_or(UNKNOWN).into()
     })
+    .described_as("io.k8s.api.core.v1.NodeSystemInfo", "containerRuntimeVersion")
+    .wide(),
+];
+
+pub(super) static POD_TEMPLATE: &[Column] = &[
+    NAME,
+    text("Containers", |object, _| container_names(object.at("template.spec")))
+        .described("Names of each container in the template."),
+    text("Images", |object, _| container_images(object.at("template.spec")))
+        .described("Images referenced by each container in the template."),
+    text("Pod Labels", |object, _| labels(object.at("template.metadata.labels")).into())
+        .described("The labels for the pod template."),
+];
+
+pub(super) static REPLICATION_CONTROLLER: &[Column] = &[
+    NAME,
+    integer("Desired", |object, _| object.at("spec.replicas").int().into())
+        .described_as("io.k8s.api.core.v1.ReplicationControllerSpec", "replicas"),
+    integer("Current", |object, _| object.at("status.replicas").int().into())
+        .described_as("io.k8s.api.core.v1.ReplicationControllerStatus", "replicas"),
+    integer("Ready", |object, _| object.at("status.readyReplicas").int().into())
+        .described_as("io.k8s.api.core.v1.ReplicationControllerStatus", "readyReplicas"),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    text("Selector", |object, _| labels(object.at("spec.selector")).into())
+        .described_as("io.k8s.api.core.v1.ReplicationControllerSpec", "selector")
+        .wide(),
+];
+
+pub(super) static RESOURCE_QUOTA: &[Column] = &[
+    NAME,
+    text_of_several("Request", quota_usage).described("Request represents a minimum amount of cpu/memory that a container may consume."),
+    text_of_previous("Limit").described("Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node."),
+    AGE,
+];
+
+pub(super) static SECRET: &[Column] = &[
+    NAME,
+    text("Type", |object, _| object.get("type").into()).described_as("io.k8s.api.core.v1.Secret", "type"),
+    text("Data", |object, _| object.get("data").count()).described_as("io.k8s.api.core.v1.Secret", "data"),
+    AGE,
+];
+
+pub(super) static SERVICE: &[Column] = &[
+    NAME,
+    text("Type", |object, _| object.at("spec.type").into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "type"),
+    text("Cluster-IP", |object, _| cluster_ip(object).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "clusterIP"),
+    text("External-IP", |object, _| external_ip(object).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "externalIPs"),
+    text("Port(s)", |object, _| or_none(ports(object.get("spec"))).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "ports"),
+    AGE,
+    text("Selector", |object, _| labels(object.at("spec.selector")).into())
+        .described_as("io.k8s.api.core.v1.ServiceSpec", "selector")
+        .wide(),
+];
+
+fn healthy_condition<'a>(status: View<'a>) -> View<'a> {
+    status.get("conditions").condition("Healthy").unwrap_or_default()
 }
 
-fn component_status(object: View<'_>, _: UnixTime) -> Vec<Cell<'_>> {
-    let Some(condition) = object.get("conditions").condition("Healthy") else {
-        return vec![object.name(), "Unknown".into(), "".into(), "".into()];
-    };
-    let healthy = condition.get("status").text() == "True";
-    vec![
-        object.name(),
-        if healthy { "Healthy" } else { "Unhealthy" }.into(),
-        condition.get("message").into(),
-        condition.get("error").into(),
-    ]
-}
-
-fn config_map(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let keys = object.get("data").len() + object.get("binaryData").len();
-    vec![object.name(), keys.into(), age(object, now)]
+fn health(status: View<'_>) -> &'static str {
+    match status.get("conditions").condition("Healthy").map(|condition| condition.get("status").text()) {
+        Some("True") => "Healthy",
+        Some(_) => "Unhealthy",
+        None => "Unknown",
+    }
 }
 
 /// Up to three `address:port`, or addresses where there are no ports. Each address goes with each port,
 /// which can be too many to make them all.
-fn endpoints(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
+fn endpoints(object: View<'_>) -> String {
     const SHOWN_MAX: usize = 3;
     let subsets = object.get("subsets");
     let (mut shown, mut count) = (Vec::new(), 0_usize);
@@ -63,37 +163,38 @@ fn endpoints(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
         });
         shown.extend(bare.chain(paired).take(SHOWN_MAX - shown.len()));
     }
-    let text = if subsets.len() == 0 { NONE.to_owned() } else { with_more(&shown, count, ",") };
-    vec![object.name(), text.into(), age(object, now)]
+    if subsets.len() == 0 { NONE.to_owned() } else { with_more(&shown, count, ",") }
+}
+
+fn kernel(info: View<'_>) -> String {
+    let version = info.get("kernelVersion").filled_or(UNKNOWN);
+    match info.get("architecture").text() {
+        "" => version.to_owned(),
+        architecture => format!("{version} ({architecture})"),
+    }
+}
+
+/// `used/hard` of every resource; those named `limits.…` in a column of their own.
+fn quota_usage<'a>(quota: View<'a>, _: UnixTime, cells: &mut Vec<Cell<'a>>) {
+    let (mut requests, mut limits) = (Vec::new(), Vec::new());
+    let used: BTreeMap<&str, View<'_>> = quota.at("status.used").entries().collect();
+    for (resource, hard) in quota.at("status.hard").entries() {
+        let text = format!(
+            "{resource}: {}/{}",
+            quantity(used.get(resource).copied().unwrap_or_default()),
+            quantity(hard)
+        );
+        if resource.starts_with("limits.") { limits.push(text) } else { requests.push(text) }
+    }
+    cells.extend([requests.join(", ").into(), limits.join(", ").into()]);
+}
+
+fn cluster_ip<'a>(service: View<'a>) -> &'a str {
+    service.at("spec.clusterIPs").items().next().map_or(NONE, View::text)
 }
 
 fn host_port(host: &str, port: i64) -> String {
     if host.contains([':', '%']) { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
-fn namespace(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.at("status.phase").into(), age(object, now)]
-}
-
-fn node(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let info = object.at("status.nodeInfo");
-    let architecture = info.get("architecture").text();
-    let mut kernel = info.get("kernelVersion").filled_or(UNKNOWN).to_owned();
-    if !architecture.is_empty() {
-        kernel.push_str(&format!(" ({architecture})"));
-    }
-    vec![
-        object.name(),
-        node_status(object).into(),
-        or_none(node_roles(object)).into(),
-        age(object, now),
-        info.get("kubeletVersion").into(),
-        node_address(object, "InternalIP").into(),
-        node_address(object, "ExternalIP").into(),
-        info.get("osImage").filled_or(UNKNOWN).into(),
-        kernel.into(),
-        info.get("containerRuntimeVersion").filled_or(UNKNOWN).into(),
-    ]
 }
 
 /// The last `Ready` condition, and whether pods may be scheduled.
@@ -124,62 +225,6 @@ fn node_roles(node: View<'_>) -> String {
 fn node_address<'a>(node: View<'a>, address_type: &str) -> &'a str {
     let address = node.at("status.addresses").condition(address_type);
     address.map_or(NONE, |address| address.get("address").text())
-}
-
-fn pod_template(object: View<'_>, _: UnixTime) -> Vec<Cell<'_>> {
-    let [names, images] = containers(object.at("template.spec"));
-    vec![object.name(), names, images, labels(object.at("template.metadata.labels")).into()]
-}
-
-fn replication_controller(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let [names, images] = containers(object.at("spec.template.spec"));
-    vec![
-        object.name(),
-        object.at("spec.replicas").int().into(),
-        object.at("status.replicas").int().into(),
-        object.at("status.readyReplicas").int().into(),
-        age(object, now),
-        names,
-        images,
-        labels(object.at("spec.selector")).into(),
-    ]
-}
-
-/// `used/hard` of every resource; those named `limits.…` in a column of their own.
-fn resource_quota(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let (mut requests, mut limits) = (Vec::new(), Vec::new());
-    let used: BTreeMap<&str, View<'_>> = object.at("status.used").entries().collect();
-    for (resource, hard) in object.at("status.hard").entries() {
-        let text = format!(
-            "{resource}: {}/{}",
-            quantity(used.get(resource).copied().unwrap_or_default()),
-            quantity(hard)
-        );
-        if resource.starts_with("limits.") { limits.push(text) } else { requests.push(text) }
-    }
-    vec![object.name(), requests.join(", ").into(), limits.join(", ").into(), age(object, now)]
-}
-
-fn secret(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.get("type").into(), object.get("data").count(), age(object, now)]
-}
-
-fn service_account(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), age(object, now)]
-}
-
-fn service(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    let cluster_ip = spec.get("clusterIPs").items().next().map_or(NONE, View::text);
-    vec![
-        object.name(),
-        spec.get("type").into(),
-        cluster_ip.into(),
-        external_ip(object).into(),
-        or_none(ports(spec)).into(),
-        age(object, now),
-        labels(spec.get("selector")).into(),
-    ]
 }
 
 fn external_ip(service: View<'_>) -> String {

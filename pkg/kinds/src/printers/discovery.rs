@@ -1,30 +1,38 @@
 //! Rows of endpoint slices.
 
-use super::format::{UNSET, age, list_with_more};
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
+use super::format::UNSET;
+use super::format::list_with_more;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
+
+pub(super) static ENDPOINT_SLICE: &[Column] = &[
+    NAME,
+    text("AddressType", |object, _| object.get("addressType").into())
+        .described_as("io.k8s.api.discovery.v1.EndpointSlice", "addressType"),
+    text("Ports", |object, _| ports(object).into())
+        .described_as("io.k8s.api.discovery.v1.EndpointSlice", "ports"),
+    text("Endpoints", |object, _| addresses(object).into())
+        .described_as("io.k8s.api.discovery.v1.EndpointSlice", "endpoints"),
+    AGE,
+];
+
+fn ports(slice: View<'_>) -> String {
+    let ports: Vec<String> = slice.get("ports").items().map(port).collect();
+    or_unset(list_with_more(&ports, SHOWN_MAX, ","))
+}
+
+fn addresses(slice: View<'_>) -> String {
+    let endpoints = slice.get("endpoints").items();
+    let addresses = endpoints.flat_map(|endpoint| endpoint.get("addresses").texts());
+    let addresses: Vec<String> = addresses.map(str::to_owned).collect();
+    or_unset(list_with_more(&addresses, SHOWN_MAX, ","))
+}
 
 /// Most ports, and most addresses, shown.
 const SHOWN_MAX: usize = 3;
-
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    (resource == "endpointslices").then_some(endpoint_slice)
-}
-
-fn endpoint_slice(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let ports: Vec<String> = object.get("ports").items().map(port).collect();
-    let endpoints = object.get("endpoints").items();
-    let addresses = endpoints.flat_map(|endpoint| endpoint.get("addresses").texts());
-    let addresses: Vec<String> = addresses.map(str::to_owned).collect();
-    vec![
-        object.name(),
-        object.get("addressType").into(),
-        or_unset(list_with_more(&ports, SHOWN_MAX, ",")).into(),
-        or_unset(list_with_more(&addresses, SHOWN_MAX, ",")).into(),
-        age(object, now),
-    ]
-}
 
 /// The number, else the name, else any.
 fn port(port: View<'_>) -> String {

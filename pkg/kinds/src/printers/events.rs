@@ -1,77 +1,96 @@
 //! Rows of events, which the two groups that serve them name differently.
 
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
 use super::format::{UNKNOWN, since, time};
 use super::view::View;
-use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 /// Where a version keeps what it renamed.
-struct Names {
-    object: &'static str,
-    message: &'static str,
-    source: &'static str,
-    first: &'static str,
-    last: &'static str,
-    count: &'static str,
-    controller: &'static str,
+trait Names {
+    const OBJECT: &'static str;
+    const MESSAGE: &'static str;
+    const SOURCE: &'static str;
+    const FIRST: &'static str;
+    const LAST: &'static str;
+    const COUNT: &'static str;
+    const CONTROLLER: &'static str;
 }
 
-const CORE: Names = Names {
-    object: "involvedObject",
-    message: "message",
-    source: "source",
-    first: "firstTimestamp",
-    last: "lastTimestamp",
-    count: "count",
-    controller: "reportingComponent",
-};
+struct CoreNames;
 
-const EVENTS: Names = Names {
-    object: "regarding",
-    message: "note",
-    source: "deprecatedSource",
-    first: "deprecatedFirstTimestamp",
-    last: "deprecatedLastTimestamp",
-    count: "deprecatedCount",
-    controller: "reportingController",
-};
-
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    (resource == "events").then_some(|object, now| event(object, now, &EVENTS))
+impl Names for CoreNames {
+    const OBJECT: &'static str = "involvedObject";
+    const MESSAGE: &'static str = "message";
+    const SOURCE: &'static str = "source";
+    const FIRST: &'static str = "firstTimestamp";
+    const LAST: &'static str = "lastTimestamp";
+    const COUNT: &'static str = "count";
+    const CONTROLLER: &'static str = "reportingComponent";
 }
 
-pub(super) fn core_event(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    event(object, now, &CORE)
+struct EventsNames;
+
+impl Names for EventsNames {
+    const OBJECT: &'static str = "regarding";
+    const MESSAGE: &'static str = "note";
+    const SOURCE: &'static str = "deprecatedSource";
+    const FIRST: &'static str = "deprecatedFirstTimestamp";
+    const LAST: &'static str = "deprecatedLastTimestamp";
+    const COUNT: &'static str = "deprecatedCount";
+    const CONTROLLER: &'static str = "reportingController";
 }
 
-fn event<'a>(object: View<'a>, now: UnixTime, names: &Names) -> Vec<Cell<'a>> {
-    let target = object.get(names.object);
-    let series = object.get("series");
-    let first = [names.first, "eventTime"].map(|name| object.get(name));
+const EVENT: &str = "io.k8s.api.core.v1.Event";
+
+pub(super) static CORE_EVENT: &[Column] = &columns::<CoreNames>();
+pub(super) static EVENTS_EVENT: &[Column] = &columns::<EventsNames>();
+
+const fn columns<N: Names>() -> [Column; 10] {
+    [
+        text("Last Seen", |object, now| last_seen::<N>(object, now).into())
+            .described_as(EVENT, "lastTimestamp"),
+        text("Type", |object, _| object.get("type").into()).described_as(EVENT, "type"),
+        text("Reason", |object, _| object.get("reason").into()).described_as(EVENT, "reason"),
+        text("Object", |object, _| target_name(object.get(N::OBJECT)).into())
+            .described_as(EVENT, "involvedObject"),
+        text("Subobject", |object, _| object.get(N::OBJECT).get("fieldPath").into())
+            .described_as("io.k8s.api.core.v1.ObjectReference", "fieldPath")
+            .wide(),
+        text("Source", |object, _| source::<N>(object).into()).described_as(EVENT, "source").wide(),
+        text("Message", |object, _| object.get(N::MESSAGE).text().trim().into())
+            .described_as(EVENT, "message"),
+        text("First Seen", |object, now| first_seen::<N>(object, now).into())
+            .described_as(EVENT, "firstTimestamp")
+            .wide(),
+        text("Count", |object, _| count::<N>(object).into()).described_as(EVENT, "count").wide(),
+        NAME.wide(),
+    ]
+}
+
+fn first_seen<N: Names>(event: View<'_>, now: UnixTime) -> String {
+    let first = [N::FIRST, "eventTime"].map(|name| event.get(name));
     let first = first.into_iter().find(|field| time(*field).is_some());
-    let first = first.map_or(UNKNOWN.to_owned(), |field| since(field, now));
-    let last = match object.get(names.last) {
+    first.map_or(UNKNOWN.to_owned(), |field| since(field, now))
+}
+
+fn last_seen<N: Names>(event: View<'_>, now: UnixTime) -> String {
+    let series = event.get("series");
+    match event.get(N::LAST) {
         _ if series.exists() => since(series.get("lastObservedTime"), now),
         field if time(field).is_some() => since(field, now),
-        _ => first.clone(),
-    };
-    let count = match object.get(names.count).int() {
+        _ => first_seen::<N>(event, now),
+    }
+}
+
+fn count<N: Names>(event: View<'_>) -> i64 {
+    let series = event.get("series");
+    match event.get(N::COUNT).int() {
         _ if series.exists() => series.get("count").int(),
         0 => 1, // a single event has no count in the newer API
         count => count,
-    };
-    vec![
-        last.into(),
-        object.get("type").into(),
-        object.get("reason").into(),
-        target_name(target).into(),
-        target.get("fieldPath").into(),
-        source(object, names).into(),
-        object.get(names.message).text().trim().into(),
-        first.into(),
-        count.into(),
-        object.name(),
-    ]
+    }
 }
 
 fn target_name(target: View<'_>) -> String {
@@ -83,9 +102,9 @@ fn target_name(target: View<'_>) -> String {
 }
 
 /// Component and host, or the controller and instance that report.
-fn source(object: View<'_>, names: &Names) -> String {
-    let source = object.get(names.source);
-    let component = source.get("component").filled_or(object.get(names.controller).text());
+fn source<N: Names>(object: View<'_>) -> String {
+    let source = object.get(N::SOURCE);
+    let component = source.get("component").filled_or(object.get(N::CONTROLLER).text());
     match source.get("host").filled_or(object.get("reportingInstance").text()) {
         "" => component.to_owned(),
         instance => format!("{component}, {instance}"),

@@ -47,12 +47,27 @@ pub(super) fn label_selector(selector: View<'_>) -> String {
     }
 }
 
-/// The names and the images of containers, each joined by commas.
-pub(super) fn containers(pod_spec: View<'_>) -> [Cell<'static>; 2] {
-    ["name", "image"].map(|field| {
-        let texts: Vec<&str> = pod_spec.get("containers").items().map(|c| c.get(field).text()).collect();
-        texts.join(",").into()
-    })
+/// The names of containers, joined by commas.
+pub(super) fn container_names(pod_spec: View<'_>) -> Cell<'static> {
+    of_containers(pod_spec, "name")
+}
+
+/// The images of containers, joined by commas.
+pub(super) fn container_images(pod_spec: View<'_>) -> Cell<'static> {
+    of_containers(pod_spec, "image")
+}
+
+fn of_containers(pod_spec: View<'_>, field: &str) -> Cell<'static> {
+    let texts: Vec<&str> = pod_spec.get("containers").items().map(|c| c.get(field).text()).collect();
+    texts.join(",").into()
+}
+
+/// The name of a class, marked where one of the annotations makes the class the default.
+pub(super) fn name_of_class(class: View<'_>, annotations: &[&str]) -> Cell<'static> {
+    let present = class.at("metadata.annotations");
+    let is_default = annotations.iter().any(|name| present.get(name).text() == "true");
+    let suffix = if is_default { " (default)" } else { "" };
+    format!("{}{suffix}", class.at("metadata.name").text()).into()
 }
 
 /// The first `max` texts, and how many there are beyond them.

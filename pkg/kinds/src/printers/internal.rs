@@ -1,25 +1,28 @@
 //! Rows of storage versions, which API servers report to each other.
 
-use super::format::{UNSET, age, list_with_more};
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
+use super::format::UNSET;
+use super::format::list_with_more;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    (resource == "storageversions").then_some(storage_version)
-}
+pub(super) static STORAGE_VERSION: &[Column] = &[
+    NAME,
+    text("CommonEncodingVersion", |object, _| {
+        object.at("status.commonEncodingVersion").text_or(UNSET).into()
+    })
+    .described_as("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus", "commonEncodingVersion"),
+    text("StorageVersions", |object, _| versions(object).into())
+        .described_as("io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus", "storageVersions"),
+    AGE,
+];
 
-fn storage_version(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let status = object.get("status");
+fn versions(object: View<'_>) -> String {
     let version = |version: View<'_>| {
         format!("{}={}", version.get("apiServerID").text(), version.get("encodingVersion").text())
     };
-    let versions: Vec<String> = status.get("storageVersions").items().map(version).collect();
-    let versions = if versions.is_empty() { UNSET.to_owned() } else { list_with_more(&versions, 3, ",") };
-    vec![
-        object.name(),
-        status.get("commonEncodingVersion").text_or(UNSET).into(),
-        versions.into(),
-        age(object, now),
-    ]
+    let versions: Vec<String> = object.at("status.storageVersions").items().map(version).collect();
+    if versions.is_empty() { UNSET.to_owned() } else { list_with_more(&versions, 3, ",") }
 }

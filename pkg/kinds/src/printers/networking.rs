@@ -1,32 +1,56 @@
 //! Rows of ingresses, network policies and addresses.
 
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
 use super::core::load_balancer;
-use super::format::{NONE, age, group_resource, label_selector};
+use super::format::{NONE, group_resource, label_selector, name_of_class};
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "ingressclasses" => ingress_class,
-        "ingresses" => ingress,
-        "ipaddresses" => ip_address,
-        "networkpolicies" => network_policy,
-        "servicecidrs" => service_cidr,
-        _ => return None,
-    })
-}
+pub(super) static INGRESS_CLASS: &[Column] = &[
+    NAME.filled_by(|object, _| name_of_class(object, &["ingressclass.kubernetes.io/is-default-class"])),
+    text("Controller", |object, _| object.at("spec.controller").into())
+        .described("Controller that is responsible for handling this class"),
+    text("Parameters", |object, _| parameters(object.at("spec.parameters")).into())
+        .described("A reference to a resource with additional parameters"),
+    AGE,
+];
 
-fn ingress_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let is_default = object.at("metadata.annotations").get("ingressclass.kubernetes.io/is-default-class");
-    let suffix = if is_default.text() == "true" { " (default)" } else { "" };
-    vec![
-        format!("{}{suffix}", object.at("metadata.name").text()).into(),
-        object.at("spec.controller").into(),
-        parameters(object.at("spec.parameters")).into(),
-        age(object, now),
-    ]
-}
+pub(super) static INGRESS: &[Column] = &[
+    NAME,
+    text("Class", |object, _| object.at("spec.ingressClassName").text_or(NONE).into())
+        .described("The name of the IngressClass resource that should be used for additional configuration"),
+    text("Hosts", |object, _| hosts(object.at("spec.rules")).into())
+        .described("Hosts that incoming requests are matched against before the ingress rule"),
+    text("Address", |object, _| load_balancer(object.at("status.loadBalancer")).into())
+        .described("Address is a list containing ingress points for the load-balancer"),
+    text("Ports", |object, _| if object.at("spec.tls").len() == 0 { "80" } else { "80, 443" }.into())
+        .described("Ports of TLS configurations that open"),
+    AGE,
+];
+
+pub(super) static IP_ADDRESS: &[Column] = &[
+    NAME,
+    text("ParentRef", |object, _| parent(object.at("spec.parentRef")).into())
+        .described_as("io.k8s.api.networking.v1.IPAddressSpec", "parentRef"),
+    // Upstream prints the age and declares no column for it.
+    AGE.undeclared(),
+];
+
+pub(super) static NETWORK_POLICY: &[Column] = &[
+    NAME,
+    text("Pod-Selector", |object, _| label_selector(object.at("spec.podSelector")).into())
+        .described_as("io.k8s.api.networking.v1.NetworkPolicySpec", "podSelector"),
+    AGE,
+];
+
+pub(super) static SERVICE_CIDR: &[Column] = &[
+    NAME,
+    text("CIDRs", |object, _| object.at("spec.cidrs").texts().join(",").into())
+        .described_as("io.k8s.api.networking.v1.ServiceCIDRSpec", "cidrs"),
+    AGE,
+];
 
 fn parameters(parameters: View<'_>) -> String {
     if !parameters.exists() {
@@ -36,18 +60,6 @@ fn parameters(parameters: View<'_>) -> String {
     let group = parameters.get("apiGroup");
     let dot = if group.exists() { "." } else { "" };
     format!("{kind}{dot}{}/{name}", group.text())
-}
-
-fn ingress(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    vec![
-        object.name(),
-        spec.get("ingressClassName").text_or(NONE).into(),
-        hosts(spec.get("rules")).into(),
-        load_balancer(object.at("status.loadBalancer")).into(),
-        if spec.get("tls").len() == 0 { "80" } else { "80, 443" }.into(),
-        age(object, now),
-    ]
 }
 
 /// Up to three hosts. Once there are three, any further rule counts as one
@@ -69,10 +81,6 @@ fn hosts(rules: View<'_>) -> String {
     }
 }
 
-fn ip_address(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), parent(object.at("spec.parentRef")).into(), age(object, now)]
-}
-
 /// `resource.group/namespace/name`
 fn parent(parent: View<'_>) -> String {
     if !parent.exists() {
@@ -84,12 +92,4 @@ fn parent(parent: View<'_>) -> String {
         "" => format!("{}/{name}", resource.to_lowercase()),
         namespace => format!("{}/{namespace}/{name}", resource.to_lowercase()),
     }
-}
-
-fn network_policy(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), label_selector(object.at("spec.podSelector")).into(), age(object, now)]
-}
-
-fn service_cidr(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.at("spec.cidrs").texts().join(",").into(), age(object, now)]
 }

@@ -1,14 +1,9 @@
 //! Rows of runtime classes.
 
-use super::format::age;
-use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    (resource == "runtimeclasses").then_some(runtime_class)
-}
-
-fn runtime_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.get("handler").into(), age(object, now)]
-}
+pub(super) static RUNTIME_CLASS: &[Column] =
+    &[NAME, text("Handler", |object, _| object.get("handler").into()), AGE];

@@ -3,14 +3,28 @@
 //! before others, deletion before all.
 
 use super::Cell;
-use super::format::{NONE, age, time};
+use super::column::{AGE, Column, NAME, text, text_of_previous, text_of_several};
+use super::format::{NONE, time};
 use super::view::View;
 use apimachinery::duration::human_duration;
 use apimachinery::time::UnixTime;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-pub(super) fn pod(pod: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
+pub(super) static POD: &[Column] = &[
+    NAME,
+    text_of_several("Ready", summary).described("The aggregate readiness state of this pod for accepting traffic."),
+    text_of_previous("Status").described("The aggregate status of the containers in this pod."),
+    text_of_previous("Restarts").described("The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
+    AGE,
+    text("IP", |object, _| pod_ip(object).into()).described_as("io.k8s.api.core.v1.PodStatus", "podIP").wide(),
+    text("Node", |object, _| object.at("spec.nodeName").filled_or(NONE).into()).described_as("io.k8s.api.core.v1.PodSpec", "nodeName").wide(),
+    text("Nominated Node", |object, _| object.at("status.nominatedNodeName").filled_or(NONE).into()).described_as("io.k8s.api.core.v1.PodStatus", "nominatedNodeName").wide(),
+    text("Readiness Gates", |object, _| readiness_gates(object.at("spec.readinessGates"), object.at("status.conditions")).into()).described_as("io.k8s.api.core.v1.PodSpec", "readinessGates").wide(),
+];
+
+/// Ready, Status and Restarts come out of one walk over the containers.
+fn summary<'a>(pod: View<'a>, now: UnixTime, cells: &mut Vec<Cell<'a>>) {
     let (spec, status) = (pod.get("spec"), pod.get("status"));
     let (init_containers, conditions) = (spec.get("initContainers"), status.get("conditions"));
     let total = spec.get("containers").len() + init_containers.items().filter(is_sidecar).count();
@@ -26,18 +40,15 @@ pub(super) fn pod(pod: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
             summary.reason = "Terminating".into();
         }
     }
-    let pod_ip = status.get("podIPs").items().next().map_or("", |ip| ip.get("ip").text());
-    vec![
-        pod.name(),
+    cells.extend([
         format!("{}/{total}", summary.ready).into(),
         summary.reason.into(),
         summary.restarts.text(now).into(),
-        age(pod, now),
-        if pod_ip.is_empty() { NONE } else { pod_ip }.into(),
-        spec.get("nodeName").filled_or(NONE).into(),
-        status.get("nominatedNodeName").filled_or(NONE).into(),
-        readiness_gates(spec.get("readinessGates"), conditions).into(),
-    ]
+    ]);
+}
+
+fn pod_ip<'a>(pod: View<'a>) -> &'a str {
+    pod.at("status.podIPs").items().next().map_or(NONE, |ip| ip.get("ip").filled_or(NONE))
 }
 
 /// Restarts, and when the last one was.

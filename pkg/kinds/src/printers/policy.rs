@@ -1,24 +1,24 @@
 //! Rows of disruption budgets.
 
-use super::format::age;
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::integer;
+use super::column::text;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
+
 use std::borrow::Cow;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    (resource == "poddisruptionbudgets").then_some(disruption_budget)
-}
-
-fn disruption_budget(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![
-        object.name(),
-        int_or_string(object.at("spec.minAvailable")).into(),
-        int_or_string(object.at("spec.maxUnavailable")).into(),
-        object.at("status.disruptionsAllowed").int().into(),
-        age(object, now),
-    ]
-}
+pub(super) static POD_DISRUPTION_BUDGET: &[Column] = &[
+    NAME,
+    text("Min Available", |object, _| int_or_string(object.at("spec.minAvailable")).into())
+        .described("The minimum number of pods that must be available."),
+    text("Max Unavailable", |object, _| int_or_string(object.at("spec.maxUnavailable")).into())
+        .described("The maximum number of pods that may be unavailable."),
+    integer("Allowed Disruptions", |object, _| object.at("status.disruptionsAllowed").int().into())
+        .described("Calculated number of pods that may be disrupted at this time."),
+    AGE,
+];
 
 fn int_or_string(field: View<'_>) -> String {
     field.scalar().map_or_else(|| "N/A".to_owned(), Cow::into_owned)

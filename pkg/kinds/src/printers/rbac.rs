@@ -1,29 +1,44 @@
 //! Rows of role bindings.
 
-use super::format::age;
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    matches!(resource, "clusterrolebindings" | "rolebindings").then_some(binding)
+pub(super) static CLUSTER_ROLE_BINDING: &[Column] = &[
+    NAME,
+    text("Role", |object, _| role(object).into()).described("RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
+    AGE,
+    text("Users", |object, _| subjects(object, "User", name).into()).described("Users in the clusterRoleBinding").wide(),
+    text("Groups", |object, _| subjects(object, "Group", name).into()).described("Groups in the clusterRoleBinding").wide(),
+    text("ServiceAccounts", |object, _| subjects(object, "ServiceAccount", namespace_and_name).into()).described("ServiceAccounts in the clusterRoleBinding").wide(),
+];
+
+pub(super) static ROLE_BINDING: &[Column] = &[
+    NAME,
+    text("Role", |object, _| role(object).into()).described("RoleRef can reference a Role in the current namespace or a ClusterRole in the global namespace. If the RoleRef cannot be resolved, the Authorizer must return an error."),
+    AGE,
+    text("Users", |object, _| subjects(object, "User", name).into()).described("Users in the roleBinding").wide(),
+    text("Groups", |object, _| subjects(object, "Group", name).into()).described("Groups in the roleBinding").wide(),
+    text("ServiceAccounts", |object, _| subjects(object, "ServiceAccount", namespace_and_name).into()).described("ServiceAccounts in the roleBinding").wide(),
+];
+
+fn role(binding: View<'_>) -> String {
+    let role = binding.get("roleRef");
+    format!("{}/{}", role.get("kind").text(), role.get("name").text())
 }
 
-fn binding(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let role = object.get("roleRef");
-    let subjects = |kind: &str, text: fn(View<'_>) -> String| -> Cell<'static> {
-        let subjects = object.get("subjects").items().filter(|s| s.get("kind").text() == kind);
-        let texts: Vec<String> = subjects.map(text).collect();
-        texts.join(", ").into()
-    };
-    vec![
-        object.name(),
-        format!("{}/{}", role.get("kind").text(), role.get("name").text()).into(),
-        age(object, now),
-        subjects("User", |subject| subject.get("name").text().to_owned()),
-        subjects("Group", |subject| subject.get("name").text().to_owned()),
-        subjects("ServiceAccount", |subject| {
-            format!("{}/{}", subject.get("namespace").text(), subject.get("name").text())
-        }),
-    ]
+fn subjects(binding: View<'_>, kind: &str, text: fn(View<'_>) -> String) -> String {
+    let subjects = binding.get("subjects").items().filter(|s| s.get("kind").text() == kind);
+    let texts: Vec<String> = subjects.map(text).collect();
+    texts.join(", ")
+}
+
+fn name(subject: View<'_>) -> String {
+    subject.get("name").text().to_owned()
+}
+
+fn namespace_and_name(subject: View<'_>) -> String {
+    format!("{}/{}", subject.get("namespace").text(), subject.get("name").text())
 }

@@ -1,98 +1,126 @@
 //! Rows of dynamic resource allocation.
 
-use super::format::{NONE, age, since};
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::integer;
+use super::column::text;
+use super::format::NONE;
+use super::format::since;
 use super::view::View;
-use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "deviceclasses" | "resourceclaimtemplates" => name_and_age,
-        "devicetaintrules" => taint_rule,
-        "resourceclaims" => claim,
-        "resourcepoolstatusrequests" => pool_status,
-        "resourceslices" => slice,
-        _ => return None,
-    })
+pub(super) static DEVICE_TAINT_RULE: &[Column] = &[
+    NAME,
+    text("Key", |object, _| object.at("spec.taint.key").into())
+        .described_as("io.k8s.api.resource.v1.DeviceTaint", "key"),
+    text("Value", |object, _| object.at("spec.taint.value").into())
+        .described_as("io.k8s.api.resource.v1.DeviceTaint", "value"),
+    text("Effect", |object, _| object.at("spec.taint.effect").into())
+        .described_as("io.k8s.api.resource.v1.DeviceTaint", "effect"),
+    text("TimeAdded", |object, now| time_added(object, now).into())
+        .described_as("io.k8s.api.resource.v1.DeviceTaint", "timeAdded"),
+    AGE,
+];
+
+pub(super) static RESOURCE_CLAIM: &[Column] = &[
+    NAME,
+    text("State", |object, _| claim_state(object).into())
+        .described("A summary of the current state (allocated, pending, reserved, etc.)."),
+    AGE,
+];
+
+pub(super) static RESOURCE_SLICE: &[Column] = &[
+    NAME,
+    text("Node", |object, _| object.at("spec.nodeName").into())
+        .described_as("io.k8s.api.resource.v1.ResourceSliceSpec", "nodeName"),
+    text("Driver", |object, _| object.at("spec.driver").into())
+        .described_as("io.k8s.api.resource.v1.ResourceSliceSpec", "driver"),
+    text("Pool", |object, _| object.at("spec.pool.name").into())
+        .described_as("io.k8s.api.resource.v1.ResourcePool", "name"),
+    AGE,
+];
+
+pub(super) static RESOURCE_POOL_STATUS_REQUEST: &[Column] = &[
+    NAME,
+    text("Driver", |object, _| object.at("spec.driver").into()).described("The driver to query pools for."),
+    text("Total", |object, _| device_count(object, "totalDevices").into())
+        .described("Total number of devices across all pools."),
+    text("Available", |object, _| device_count(object, "availableDevices").into())
+        .described("Number of available devices across all pools."),
+    text("Allocated", |object, _| device_count(object, "allocatedDevices").into())
+        .described("Number of allocated devices across all pools."),
+    text("Unavailable", |object, _| device_count(object, "unavailableDevices").into())
+        .described("Number of unavailable devices across all pools."),
+    text("Errors", |object, _| pool_errors(object).into())
+        .described("Number of pools with validation errors."),
+    integer("Pools", |object, _| object.at("status.poolCount").int().into())
+        .described("Total number of matching pools."),
+    text("Status", |object, _| pool_state(object).into()).described("Processing status."),
+    text("Completed", |object, now| pool_completed(object, now).into())
+        .described("Time since the observation completed."),
+];
+
+fn time_added(rule: View<'_>, now: UnixTime) -> String {
+    let added = rule.at("spec.taint.timeAdded");
+    if added.exists() { since(added, now) } else { String::new() }
 }
 
-fn name_and_age(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), age(object, now)]
-}
-
-fn taint_rule(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let taint = object.at("spec.taint");
-    let added = taint.get("timeAdded");
-    vec![
-        object.name(),
-        taint.get("key").into(),
-        taint.get("value").into(),
-        taint.get("effect").into(),
-        if added.exists() { since(added, now) } else { String::new() }.into(),
-        age(object, now),
-    ]
-}
-
-fn claim(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let deleted = object.at("metadata.deletionTimestamp").exists();
-    let allocated = object.at("status.allocation").exists();
-    let reserved = object.at("status.reservedFor").len() > 0;
-    let state = match (deleted, allocated, reserved) {
+fn claim_state(claim: View<'_>) -> &'static str {
+    let deleted = claim.at("metadata.deletionTimestamp").exists();
+    let allocated = claim.at("status.allocation").exists();
+    let reserved = claim.at("status.reservedFor").len() > 0;
+    match (deleted, allocated, reserved) {
         (true, false, _) => "deleted",
         (true, true, false) => "deleted,allocated",
         (true, true, true) => "deleted,allocated,reserved",
         (false, false, _) => "pending",
         (false, true, false) => "allocated",
         (false, true, true) => "allocated,reserved",
-    };
-    vec![object.name(), state.into(), age(object, now)]
+    }
 }
 
-fn slice(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    vec![
-        object.name(),
-        spec.get("nodeName").into(),
-        spec.get("driver").into(),
-        spec.at("pool.name").into(),
-        age(object, now),
-    ]
-}
-
-fn pool_status(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let status = object.get("status");
-    let pools = status.get("pools");
+/// The condition that ends the processing of a request for the status of pools.
+fn end<'a>(request: View<'a>) -> Option<View<'a>> {
     let ends = |condition: &View<'_>| {
         condition.get("status").text() == "True"
             && matches!(condition.get("type").text(), "Complete" | "Failed")
     };
-    let end = status.get("conditions").items().find(ends);
-    let end_type = end.map_or("Pending", |condition| condition.get("type").text());
-    let (complete, failed) = (end_type == "Complete", end_type == "Failed");
-    let pool_count = status.get("poolCount").int();
-    let truncated = complete && pool_count > pools.len() as i64;
-    let state = if truncated {
-        format!("Complete ({}/{pool_count} pools)", pools.len())
-    } else {
-        end_type.to_owned()
-    };
-    let counted = status.exists() && !failed;
-    let sum = |name: &str| -> Cell<'static> {
-        let total: i64 = pools.items().map(|pool| pool.get(name).int()).sum();
-        if counted { total.to_string() } else { "-".to_owned() }.into()
-    };
-    let errors = pools.items().filter(|pool| pool.get("validationError").exists()).count();
-    let completed = end.filter(|_| complete).map(|condition| since(condition.get("lastTransitionTime"), now));
-    vec![
-        object.name(),
-        object.at("spec.driver").into(),
-        sum("totalDevices"),
-        sum("availableDevices"),
-        sum("allocatedDevices"),
-        sum("unavailableDevices"),
-        if counted { errors.to_string() } else { "-".to_owned() }.into(),
-        pool_count.into(),
-        state.into(),
-        completed.unwrap_or_else(|| NONE.to_owned()).into(),
-    ]
+    request.at("status.conditions").items().find(ends)
+}
+
+fn end_type<'a>(request: View<'a>) -> &'a str {
+    end(request).map_or("Pending", |condition| condition.get("type").text())
+}
+
+/// A number about the pools, unless they could not be counted.
+fn if_counted(request: View<'_>, count: impl FnOnce(View<'_>) -> String) -> String {
+    if !request.get("status").exists() || end_type(request) == "Failed" {
+        return "-".to_owned();
+    }
+    count(request.at("status.pools"))
+}
+
+fn device_count(request: View<'_>, name: &str) -> String {
+    if_counted(request, |pools| pools.items().map(|pool| pool.get(name).int()).sum::<i64>().to_string())
+}
+
+fn pool_errors(request: View<'_>) -> String {
+    if_counted(request, |pools| {
+        pools.items().filter(|pool| pool.get("validationError").exists()).count().to_string()
+    })
+}
+
+fn pool_state(request: View<'_>) -> String {
+    let status = request.get("status");
+    let (shown, found) = (status.get("pools").len(), status.get("poolCount").int());
+    match end_type(request) {
+        "Complete" if found > shown as i64 => format!("Complete ({shown}/{found} pools)"),
+        state => state.to_owned(),
+    }
+}
+
+fn pool_completed(request: View<'_>, now: UnixTime) -> String {
+    let completed = end(request).filter(|condition| condition.get("type").text() == "Complete");
+    completed.map_or_else(|| NONE.to_owned(), |condition| since(condition.get("lastTransitionTime"), now))
 }

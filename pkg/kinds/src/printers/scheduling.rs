@@ -1,40 +1,43 @@
 //! Rows of priority classes, workloads and pod groups.
 
-use super::format::{NONE, age};
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::boolean;
+use super::column::integer;
+use super::column::text;
+use super::format::NONE;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "podgroups" => pod_group,
-        "priorityclasses" => priority_class,
-        "workloads" => |object, now| vec![object.name(), age(object, now)],
-        _ => return None,
-    })
+pub(super) static PRIORITY_CLASS: &[Column] = &[
+    NAME,
+    integer("Value", |object, _| object.get("value").int().into())
+        .described_as("io.k8s.api.scheduling.v1.PriorityClass", "value"),
+    boolean("Global-Default", |object, _| object.get("globalDefault").flag().into())
+        .described_as("io.k8s.api.scheduling.v1.PriorityClass", "globalDefault"),
+    AGE,
+    text("PreemptionPolicy", |object, _| object.get("preemptionPolicy").into())
+        .described_as("io.k8s.api.scheduling.v1.PriorityClass", "preemptionPolicy"),
+];
+
+pub(super) static POD_GROUP: &[Column] = &[
+    NAME,
+    text("Policy", |object, _| pod_group_policy(object).into())
+        .described_as("io.k8s.api.scheduling.v1alpha2.PodGroupSpec", "schedulingPolicy"),
+    text("Workload", |object, _| pod_group_workload(object).into())
+        .described("Name of the referenced Workload object"),
+    text("Status", |object, _| pod_group_status(object.at("status.conditions")).into())
+        .described("Status of the PodGroup"),
+    AGE,
+];
+
+fn pod_group_policy(group: View<'_>) -> &'static str {
+    if group.at("spec.schedulingPolicy.gang").exists() { "Gang" } else { "Basic" }
 }
 
-fn priority_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![
-        object.name(),
-        object.get("value").int().into(),
-        object.get("globalDefault").flag().into(),
-        age(object, now),
-        object.get("preemptionPolicy").into(),
-    ]
-}
-
-fn pod_group(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    let gang = spec.at("schedulingPolicy.gang").exists();
-    let template = spec.get("podGroupTemplateRef");
-    vec![
-        object.name(),
-        if gang { "Gang" } else { "Basic" }.into(),
-        if template.exists() { template.at("workload.workloadName").text() } else { NONE }.into(),
-        pod_group_status(object.at("status.conditions")).into(),
-        age(object, now),
-    ]
+fn pod_group_workload<'a>(group: View<'a>) -> &'a str {
+    let template = group.at("spec.podGroupTemplateRef");
+    if template.exists() { template.at("workload.workloadName").text() } else { NONE }
 }
 
 /// The last condition of each type counts.

@@ -1,70 +1,82 @@
 //! Rows of storage classes and CSI drivers.
 
-use super::format::{UNSET, age, or_none};
+use super::column::AGE;
+use super::column::Column;
+use super::column::NAME;
+use super::column::boolean;
+use super::column::integer;
+use super::column::text;
+use super::format::UNSET;
+use super::format::name_of_class;
+use super::format::or_none;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    Some(match resource {
-        "csidrivers" => csi_driver,
-        "csinodes" => csi_node,
-        "storageclasses" => storage_class,
-        "volumeattachments" => volume_attachment,
-        "volumeattributesclasses" => volume_attributes_class,
-        // Upstream has a printer for capacities, but does not use it.
-        _ => return None,
-    })
-}
+pub(super) static CSI_DRIVER: &[Column] = &[
+    NAME,
+    boolean("AttachRequired", |object, _| object.at("spec.attachRequired").flag_or(true).into())
+        .described_as("io.k8s.api.storage.v1.CSIDriverSpec", "attachRequired"),
+    boolean("PodInfoOnMount", |object, _| object.at("spec.podInfoOnMount").flag().into())
+        .described_as("io.k8s.api.storage.v1.CSIDriverSpec", "podInfoOnMount"),
+    boolean("StorageCapacity", |object, _| object.at("spec.storageCapacity").flag().into())
+        .described_as("io.k8s.api.storage.v1.CSIDriverSpec", "storageCapacity"),
+    text("TokenRequests", |object, _| token_audiences(object).into())
+        .described_as("io.k8s.api.storage.v1.CSIDriverSpec", "tokenRequests"),
+    boolean("RequiresRepublish", |object, _| object.at("spec.requiresRepublish").flag().into())
+        .described_as("io.k8s.api.storage.v1.CSIDriverSpec", "requiresRepublish"),
+    text("Modes", |object, _| or_none(object.at("spec.volumeLifecycleModes").texts().join(",")).into())
+        .described_as("io.k8s.api.storage.v1.CSIDriverSpec", "volumeLifecycleModes"),
+    AGE,
+];
 
-fn csi_driver(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    let requests = spec.get("tokenRequests");
+pub(super) static CSI_NODE: &[Column] = &[
+    NAME,
+    integer("Drivers", |object, _| object.at("spec.drivers").count())
+        .described("Drivers indicates the number of CSI drivers registered on the node"),
+    AGE,
+];
+
+pub(super) static STORAGE_CLASS: &[Column] = &[
+    NAME.filled_by(|object, _| name_of_class(object, &IS_DEFAULT)),
+    text("Provisioner", |object, _| object.get("provisioner").into())
+        .described_as("io.k8s.api.storage.v1.StorageClass", "provisioner"),
+    text("ReclaimPolicy", |object, _| object.get("reclaimPolicy").text_or("Delete").into())
+        .described_as("io.k8s.api.storage.v1.StorageClass", "reclaimPolicy"),
+    text("VolumeBindingMode", |object, _| object.get("volumeBindingMode").text_or("Immediate").into())
+        .described_as("io.k8s.api.storage.v1.StorageClass", "volumeBindingMode"),
+    text("AllowVolumeExpansion", |object, _| object.get("allowVolumeExpansion").flag().into())
+        .described_as("io.k8s.api.storage.v1.StorageClass", "allowVolumeExpansion"),
+    AGE,
+];
+
+pub(super) static VOLUME_ATTACHMENT: &[Column] = &[
+    NAME,
+    text("Attacher", |object, _| object.at("spec.attacher").into())
+        .described_as("io.k8s.api.storage.v1.VolumeAttachmentSpec", "attacher")
+        .format("name"),
+    text("PV", |object, _| object.at("spec.source.persistentVolumeName").into())
+        .described_as("io.k8s.api.storage.v1.VolumeAttachmentSource", "persistentVolumeName"),
+    text("Node", |object, _| object.at("spec.nodeName").into())
+        .described_as("io.k8s.api.storage.v1.VolumeAttachmentSpec", "nodeName"),
+    boolean("Attached", |object, _| object.at("status.attached").flag().into())
+        .described_as("io.k8s.api.storage.v1.VolumeAttachmentStatus", "attached"),
+    AGE,
+];
+
+pub(super) static VOLUME_ATTRIBUTES_CLASS: &[Column] = &[
+    NAME,
+    text("DriverName", |object, _| object.get("driverName").into())
+        .described_as("io.k8s.api.storage.v1.VolumeAttributesClass", "driverName"),
+    AGE,
+];
+
+const IS_DEFAULT: [&str; 2] =
+    ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+
+fn token_audiences(driver: View<'_>) -> String {
+    let requests = driver.at("spec.tokenRequests");
+    if !requests.exists() {
+        return UNSET.to_owned();
+    }
     let audiences: Vec<&str> = requests.items().map(|request| request.get("audience").text()).collect();
-    vec![
-        object.name(),
-        spec.get("attachRequired").flag_or(true).into(),
-        spec.get("podInfoOnMount").flag().into(),
-        spec.get("storageCapacity").flag().into(),
-        if requests.exists() { audiences.join(",") } else { UNSET.to_owned() }.into(),
-        spec.get("requiresRepublish").flag().into(),
-        or_none(spec.get("volumeLifecycleModes").texts().join(",")).into(),
-        age(object, now),
-    ]
-}
-
-fn csi_node(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.at("spec.drivers").count(), age(object, now)]
-}
-
-fn storage_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    const IS_DEFAULT: [&str; 2] =
-        ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
-    let annotations = object.at("metadata.annotations");
-    let is_default = IS_DEFAULT.iter().any(|name| annotations.get(name).text() == "true");
-    let suffix = if is_default { " (default)" } else { "" };
-    vec![
-        format!("{}{suffix}", object.at("metadata.name").text()).into(),
-        object.get("provisioner").into(),
-        object.get("reclaimPolicy").text_or("Delete").into(),
-        object.get("volumeBindingMode").text_or("Immediate").into(),
-        object.get("allowVolumeExpansion").flag().into(),
-        age(object, now),
-    ]
-}
-
-fn volume_attachment(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    vec![
-        object.name(),
-        spec.get("attacher").into(),
-        spec.at("source.persistentVolumeName").into(),
-        spec.get("nodeName").into(),
-        object.at("status.attached").flag().into(),
-        age(object, now),
-    ]
-}
-
-fn volume_attributes_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    vec![object.name(), object.get("driverName").into(), age(object, now)]
+    audiences.join(",")
 }

@@ -1,24 +1,27 @@
 //! Rows of storage version migrations.
 
+use super::column::Column;
+use super::column::NAME;
+use super::column::text;
 use super::format::group_resource;
 use super::view::View;
-use super::{Cell, Cells};
-use apimachinery::time::UnixTime;
 
-pub(super) fn printer(resource: &str) -> Option<Cells> {
-    (resource == "storageversionmigrations").then_some(migration)
+pub(super) static STORAGE_VERSION_MIGRATION: &[Column] = &[
+    NAME.format(""),
+    text("Resource", |object, _| migrated(object).into()).described("GroupResource to migrate"),
+    text("Status", |object, _| state(object).into()).described("Status of the migration"),
+];
+
+fn migrated(migration: View<'_>) -> String {
+    let resource = migration.at("spec.resource");
+    group_resource(resource.get("group").text(), resource.get("resource").text())
 }
 
-fn migration(object: View<'_>, _: UnixTime) -> Vec<Cell<'_>> {
-    let resource = object.at("spec.resource");
+fn state<'a>(migration: View<'a>) -> &'a str {
     let is_state = |condition: &View<'_>| {
         condition.get("status").text() == "True"
             && matches!(condition.get("type").text(), "Running" | "Failed" | "Succeeded")
     };
-    let state = object.at("status.conditions").items().filter(is_state).last();
-    vec![
-        object.name(),
-        group_resource(resource.get("group").text(), resource.get("resource").text()).into(),
-        state.map_or("Unknown", |condition| condition.get("type").text()).into(),
-    ]
+    let state = migration.at("status.conditions").items().filter(is_state).last();
+    state.map_or("Unknown", |condition| condition.get("type").text())
 }

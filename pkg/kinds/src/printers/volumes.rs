@@ -1,55 +1,72 @@
 //! Rows of persistent volumes and their claims.
 
-use super::Cell;
-use super::format::{UNSET, age, quantity};
+use super::column::{AGE, Column, NAME, text};
+use super::format::{UNSET, quantity};
 use super::view::View;
-use apimachinery::time::UnixTime;
+
+pub(super) static PERSISTENT_VOLUME: &[Column] = &[
+    NAME,
+    text("Capacity", |object, _| quantity(object.at("spec.capacity.storage")).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "capacity"),
+    text("Access Modes", |object, _| access_modes(object.at("spec.accessModes")).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "accessModes"),
+    text("Reclaim Policy", |object, _| object.at("spec.persistentVolumeReclaimPolicy").into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "persistentVolumeReclaimPolicy"),
+    text("Status", |object, _| phase(object).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeStatus", "phase"),
+    text("Claim", |object, _| claim(object).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "claimRef"),
+    text("StorageClass", |object, _| storage_class(object).into()).described("StorageClass of the pv"),
+    text("VolumeAttributesClass", |object, _| {
+        object.at("spec.volumeAttributesClassName").text_or(UNSET).into()
+    })
+    .described("VolumeAttributesClass of the pv"),
+    text("Reason", |object, _| object.at("status.reason").into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeStatus", "reason"),
+    AGE,
+    text("VolumeMode", |object, _| object.at("spec.volumeMode").text_or(UNSET).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeSpec", "volumeMode")
+        .wide(),
+];
+
+pub(super) static PERSISTENT_VOLUME_CLAIM: &[Column] = &[
+    NAME,
+    text("Status", |object, _| phase(object).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeClaimStatus", "phase"),
+    text("Volume", |object, _| object.at("spec.volumeName").into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeClaimSpec", "volumeName"),
+    text("Capacity", |object, _| if_bound(object, |status| quantity(status.at("capacity.storage"))).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeClaimStatus", "capacity"),
+    text("Access Modes", |object, _| {
+        if_bound(object, |status| access_modes(status.get("accessModes"))).into()
+    })
+    .described_as("io.k8s.api.core.v1.PersistentVolumeClaimStatus", "accessModes"),
+    text("StorageClass", |object, _| storage_class(object).into()).described("StorageClass of the pvc"),
+    text("VolumeAttributesClass", |object, _| {
+        object.at("spec.volumeAttributesClassName").text_or(UNSET).into()
+    })
+    .described("VolumeAttributesClass of the pvc"),
+    AGE,
+    text("VolumeMode", |object, _| object.at("spec.volumeMode").text_or(UNSET).into())
+        .described_as("io.k8s.api.core.v1.PersistentVolumeClaimSpec", "volumeMode")
+        .wide(),
+];
+
+fn claim(volume: View<'_>) -> String {
+    let claim = volume.at("spec.claimRef");
+    if !claim.exists() {
+        return String::new();
+    }
+    format!("{}/{}", claim.get("namespace").text(), claim.get("name").text())
+}
+
+/// Facts about the volume of a claim, once there is one.
+fn if_bound(claim: View<'_>, fact: fn(View<'_>) -> String) -> String {
+    if claim.at("spec.volumeName").text().is_empty() { String::new() } else { fact(claim.get("status")) }
+}
 
 /// Names the storage class where `spec.storageClassName` came too late.
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
-
-pub(super) fn persistent_volume(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let spec = object.get("spec");
-    let claim = spec.get("claimRef");
-    let claim = if claim.exists() {
-        format!("{}/{}", claim.get("namespace").text(), claim.get("name").text())
-    } else {
-        String::new()
-    };
-    vec![
-        object.name(),
-        quantity(spec.at("capacity.storage")).into(),
-        access_modes(spec.get("accessModes")).into(),
-        spec.get("persistentVolumeReclaimPolicy").into(),
-        phase(object).into(),
-        claim.into(),
-        storage_class(object).into(),
-        spec.get("volumeAttributesClassName").text_or(UNSET).into(),
-        object.at("status.reason").into(),
-        age(object, now),
-        spec.get("volumeMode").text_or(UNSET).into(),
-    ]
-}
-
-pub(super) fn persistent_volume_claim(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
-    let (spec, status) = (object.get("spec"), object.get("status"));
-    let volume = spec.get("volumeName").text();
-    let (capacity, modes) = match volume {
-        "" => (String::new(), String::new()),
-        _ => (quantity(status.at("capacity.storage")), access_modes(status.get("accessModes"))),
-    };
-    vec![
-        object.name(),
-        phase(object).into(),
-        volume.into(),
-        capacity.into(),
-        modes.into(),
-        storage_class(object).into(),
-        spec.get("volumeAttributesClassName").text_or(UNSET).into(),
-        age(object, now),
-        spec.get("volumeMode").text_or(UNSET).into(),
-    ]
-}
 
 fn phase<'a>(object: View<'a>) -> &'a str {
     let terminating = object.at("metadata.deletionTimestamp").exists();

@@ -10,7 +10,7 @@ fn check_pod(status: Value, expected: [&str; 3]) {
 
 fn check_columns(pod: &Value, [ready, status, restarts]: [&str; 3]) {
     let subject = Subject::tree(pod.as_object().unwrap());
-    let cells = Printer::of("v1", "pods").row(&subject, NOW).unwrap().cells;
+    let cells = printer("v1", "pods").row(&subject, NOW).unwrap().cells;
     assert_eq!(cells.get(1..4).unwrap(), [ready, status, restarts].map(Cell::from), "{pod}");
 }
 
@@ -102,7 +102,7 @@ fn only_pods_that_have_ended_have_a_row_condition() {
     let check = |resource: &str, phase: &str, expected: Option<&str>| {
         let object = json!({"status": {"phase": phase}});
         let subject = Subject::tree(object.as_object().unwrap());
-        let row = Printer::of("v1", resource).row(&subject, NOW).unwrap();
+        let row = printer("v1", resource).row(&subject, NOW).unwrap();
         assert_eq!(row.condition.map(|c| c.reason), expected);
     };
     check("pods", "Succeeded", Some("Succeeded"));

@@ -129,7 +129,7 @@ async fn a_table_shows_defaults() {
     let raw = Envelope::parse(element.value().unwrap()).unwrap().raw;
     let subject = Subject::message(row("services").storage.unwrap().message, raw);
     let mut cells = Vec::new();
-    for cell in Printer::of("v1", "services").row(&subject, UnixTime::from_seconds(NOW)).unwrap().cells {
+    for cell in Printer::of(row("services")).row(&subject, UnixTime::from_seconds(NOW)).unwrap().cells {
         cell.write(&mut cells);
         cells.push(b' ');
     }
