@@ -11,6 +11,7 @@ use ::api::catalog::{Catalog, Owner};
 use ::api::options::Preconditions;
 use ::api::resources::{self, Handle};
 use ::api::tree::{child, integer, text};
+use apimachinery::status::Reason;
 use jsontree::{Value, json};
 use registry::follow::{Change, Follower, Following, View};
 use registry::{Client, Registry, meta};
@@ -278,7 +279,7 @@ impl ApiServices {
         match removed {
             Ok(_) => true,
             // There is another one now.
-            Err(status) if status.reason == "Conflict" => true,
+            Err(status) if status.reason == Reason::Conflict => true,
             Err(status) => {
                 tracing::warn!(name, error = status.message, "an APIService could not be removed");
                 false

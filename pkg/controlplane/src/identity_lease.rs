@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::options::Preconditions;
 use api::tree;
 use apimachinery::features::Gate;
+use apimachinery::status::Reason;
 use apimachinery::time::{UnixTime, parse_micro_time};
 use jsontree::json;
 use registry::client::{Client, Read};
@@ -139,7 +140,7 @@ impl IdentityLease {
         for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
             match self.client.delete_as_seen(lease).await {
                 // It was renewed after all.
-                Err(status) if status.reason == "Conflict" => {}
+                Err(status) if status.reason == Reason::Conflict => {}
                 Err(status) => return Err(status.message),
                 Ok(_) => {
                     tracing::info!(lease = meta::text(lease, "name"), "removed an expired identity lease")

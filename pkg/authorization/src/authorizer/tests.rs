@@ -73,7 +73,10 @@ async fn refusals_read_as_upstreams() {
     async fn check(who: &str, method: &str, path: &str, expected: &str) {
         let (user, info) = (user(who, &[]), info(method, path));
         let status = refused(&MastersOnly, user, &info).await;
-        assert_eq!((status.code, &*status.reason, status.message.as_str()), (403, "Forbidden", expected));
+        assert_eq!(
+            (status.code, status.reason.as_str(), status.message.as_str()),
+            (403, "Forbidden", expected)
+        );
     }
     check("alice", "GET", "/api", "forbidden: User \"alice\" cannot get path \"/api\"").await;
     check(

@@ -7,6 +7,7 @@
 use api::resources::Resource;
 use api::{semantic, tree};
 use apimachinery::features::Gates;
+use apimachinery::status::Reason;
 use jsontree::json;
 use registry::client::{Client, Read};
 use registry::{Registry, meta};
@@ -93,7 +94,7 @@ impl FlowControl {
 fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, String> {
     match outcome {
         Ok(value) => Ok(Some(value)),
-        Err(status) if matches!(&*status.reason, "Conflict" | "NotFound") => Ok(None),
+        Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(None),
         Err(status) => Err(status.message),
     }
 }

@@ -1,6 +1,7 @@
 //! How the server keeps objects of its own: it looks at what is there, asks what should be there, and writes
 //! only a difference.
 
+use apimachinery::status::Reason;
 use schema::object::Object;
 
 use storage::Revision;
@@ -55,8 +56,10 @@ impl Client {
         };
         // Another server was faster, or the cache lags behind a creation or a deletion, also one of this server.
         match kept {
-            Err(status) if status.reason == "AlreadyExists" => self.keep_old(namespace, name, wanted).await,
-            Err(status) if status.reason == "NotFound" => self.keep_new(namespace, name, wanted).await,
+            Err(status) if status.reason == Reason::AlreadyExists => {
+                self.keep_old(namespace, name, wanted).await
+            }
+            Err(status) if status.reason == Reason::NotFound => self.keep_new(namespace, name, wanted).await,
             kept => kept,
         }
     }
