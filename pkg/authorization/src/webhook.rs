@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use jsontree::Value;
 
 use crate::figures::{Ended, Series};
-use crate::{Attributes, Authorizer, Decision, Failure, Rules};
+use crate::{Attributes, Authorizer, Decision, Error, Failure, Rules};
 
 pub use conditions::Conditions;
 use remembered::Remembered;
@@ -55,7 +55,7 @@ pub trait Caller: Send + Sync + 'static {
     ///
     /// # Errors
     /// In words, what came of the last attempt.
-    async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String>;
+    async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, Error>;
 }
 
 /// How a service is asked and what its answers are worth.
@@ -94,7 +94,7 @@ impl Webhook {
     }
 
     /// Whether a request concerns the service.
-    fn concerns(&self, attributes: &Attributes<'_>) -> Result<bool, String> {
+    fn concerns(&self, attributes: &Attributes<'_>) -> Result<bool, Error> {
         if self.options.conditions.is_empty() {
             return Ok(true);
         }
@@ -112,7 +112,7 @@ impl Webhook {
     }
 
     /// What the service says, or said a while ago.
-    async fn verdict(&self, attributes: &Attributes<'_>) -> Result<Verdict, String> {
+    async fn verdict(&self, attributes: &Attributes<'_>) -> Result<Verdict, Error> {
         let spec = review::spec(attributes, self.options.version);
         let key = spec.to_string();
         let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +127,7 @@ impl Webhook {
         Ok(verdict)
     }
 
-    async fn ask(&self, spec: Value) -> Result<Verdict, String> {
+    async fn ask(&self, spec: Value) -> Result<Verdict, Error> {
         let version = self.options.version;
         let last = Mutex::new(Ended::Error);
         let mut pending = Pending {
@@ -192,10 +192,10 @@ impl Authorizer for Webhook {
         match self.concerns(&attributes) {
             Ok(true) => {}
             Ok(false) => return Decision::NoOpinion(String::new()),
-            Err(error) => return self.failure(error),
+            Err(error) => return self.failure(error.to_string()),
         }
         match self.verdict(&attributes).await {
-            Err(error) => self.failure(error),
+            Err(error) => self.failure(error.to_string()),
             Ok(Verdict { denied: true, allowed: true, reason }) => Decision::Failed(Failure {
                 denied: true,
                 reason: reason.to_string(),

@@ -166,7 +166,8 @@ impl ServiceAddresses {
     pub(crate) fn of_webhooks(&self) -> webhook::Services {
         let addresses = self.clone();
         Arc::new(move |namespace, name, port| {
-            addresses.resolve(namespace, name, i32::from(port)).map_err(|status| status.message.clone())
+            let address = addresses.resolve(namespace, name, i32::from(port));
+            address.map_err(|status| client::Error::Connect(status.message.clone()))
         })
     }
 }

@@ -12,6 +12,7 @@ use http::Uri;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
+use crate::Error;
 use crate::Random;
 use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport};
 use crate::connect;
@@ -50,7 +51,7 @@ impl Place {
 }
 
 /// A connection through a proxy, or where it failed and why.
-type Reached = Result<Box<dyn Io>, (Stage, String)>;
+type Reached = Result<Box<dyn Io>, (Stage, Error)>;
 
 impl Proxy {
     /// The way that a connection describes, which validation has passed. Blocks on files.
@@ -61,14 +62,14 @@ impl Proxy {
         connection: &Connection,
         figures: &Arc<Figures>,
         random: &Random,
-    ) -> Result<Way, String> {
+    ) -> Result<Way, Error> {
         let protocol = connection.proxy_protocol.as_str();
         let place = match &connection.transport {
             _ if protocol == DIRECT => return Ok(Way::Direct),
             Some(Transport { uds: Some(uds), .. }) if protocol == GRPC => Place::Grpc(uds.uds_name.clone()),
             Some(Transport { uds: Some(uds), .. }) => Place::Uds(uds.uds_name.clone()),
             Some(Transport { tcp: Some(tcp), .. }) => place(tcp)?,
-            _ => return Err("Either a TCP or UDS transport must be specified".to_owned()),
+            _ => return Err(Error::Invalid("Either a TCP or UDS transport must be specified".to_owned())),
         };
         let (figures, random) = (Arc::clone(figures), Arc::clone(random));
         Ok(Way::Through(Arc::new(Proxy { place, figures, random })))
@@ -76,7 +77,6 @@ impl Proxy {
 
     /// Connects to the proxy, and through it to `target`.
     async fn reach(&self, target: &str) -> Reached {
-        let at_connect = |why| (Stage::Connect, why);
         let (stream, shown): (Box<dyn Io>, &str) = match &self.place {
             Place::Tcp { address, shown, tls } => {
                 let stream = client::tcp(address).await.map_err(at_connect)?;
@@ -96,7 +96,7 @@ impl Proxy {
         connect::through(stream, shown, target).await.map_err(|why| (Stage::Proxy, why))
     }
 
-    async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, String> {
+    async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, Error> {
         let target = target(address)?;
         let (kind, began) = (self.place.kind(), Instant::now());
         self.figures.started(kind);
@@ -109,7 +109,7 @@ impl Proxy {
             }
             Err((stage, why)) => {
                 self.figures.failed(kind, stage);
-                Err(why)
+                Err(Error::Dial(why.to_string()))
             }
         }
     }
@@ -117,7 +117,9 @@ impl Proxy {
 
 impl Dial for Proxy {
     fn dial<'d>(&'d self, address: &'d Address) -> Dialing<'d> {
-        Box::pin(self.dial_counted(address))
+        Box::pin(async move {
+            self.dial_counted(address).await.map_err(|error| client::Error::Connect(error.to_string()))
+        })
     }
 }
 
@@ -132,28 +134,32 @@ impl fmt::Debug for Proxy {
 /// # Errors
 /// It could be taken for something else than an address: some come from objects, whose authors must not write requests
 /// to proxies.
-fn target(Address { host, port }: &Address) -> Result<String, String> {
+fn at_connect(error: impl Into<Error>) -> (Stage, Error) {
+    (Stage::Connect, error.into())
+}
+
+fn target(Address { host, port }: &Address) -> Result<String, Error> {
     match host {
         host if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Err(format!("dial tcp: lookup {host:?}: no such host"))
+            Err(Error::Dial(format!("dial tcp: lookup {host:?}: no such host")))
         }
         host if host.contains(':') => Ok(format!("[{host}]:{port}")),
         host => Ok(format!("{host}:{port}")),
     }
 }
 
-async fn unix(name: &str) -> Result<UnixStream, String> {
+async fn unix(name: &str) -> Result<UnixStream, Error> {
     // A name in the kernel's own space is a path that begins with a zero byte.
     let path = name.strip_prefix('@').map_or_else(|| PathBuf::from(name), |name| format!("\0{name}").into());
     match timeout(ACCEPT_MAX, UnixStream::connect(path)).await {
         Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(format!("dial unix {name}: connect: {}", client::words(&error))),
-        Err(_) => Err(format!("dial unix {name}: i/o timeout")),
+        Ok(Err(error)) => Err(Error::Dial(format!("dial unix {name}: connect: {}", client::words(&error)))),
+        Err(_) => Err(Error::Dial(format!("dial unix {name}: i/o timeout"))),
     }
 }
 
 /// Where a URL leads.
-fn place(tcp: &TcpTransport) -> Result<Place, String> {
+fn place(tcp: &TcpTransport) -> Result<Place, Error> {
     let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
     let uri: Uri = tcp.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
     let authority = uri.authority().ok_or_else(|| wrong("no host"))?;
@@ -164,7 +170,7 @@ fn place(tcp: &TcpTransport) -> Result<Place, String> {
     Ok(Place::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })
 }
 
-fn secured(files: &TlsConfig, host: &str) -> Result<Secured, String> {
+fn secured(files: &TlsConfig, host: &str) -> Result<Secured, Error> {
     let (cert, key) = (&files.client_cert, &files.client_key);
     let file = |path: &str| Source::File(path.into());
     let shown = Tls {
@@ -173,7 +179,7 @@ fn secured(files: &TlsConfig, host: &str) -> Result<Secured, String> {
         ..Tls::default()
     };
     Secured::new(&Tls { trust: Trust::Anyone, ..shown.clone() }, host)
-        .map_err(|error| format!("failed to read key pair {cert} & {key}, got {error}"))?;
+        .map_err(|error| Error::Invalid(format!("failed to read key pair {cert} & {key}, got {error}")))?;
     let trust = match files.ca_bundle.as_str() {
         "" => Trust::System,
         path => {
@@ -184,7 +190,7 @@ fn secured(files: &TlsConfig, host: &str) -> Result<Secured, String> {
         }
     };
     Secured::new(&Tls { trust, ..shown }, host)
-        .map_err(|error| format!("failed to append CA cert to the cert pool: {error}"))
+        .map_err(|error| Error::Invalid(format!("failed to append CA cert to the cert pool: {error}")))
 }
 
 #[cfg(test)]

@@ -36,9 +36,13 @@ struct Down;
 
 #[async_trait]
 impl Caller for Down {
-    async fn ask(&self, _: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String> {
+    async fn ask(
+        &self,
+        _: Vec<u8>,
+        failed: &(dyn Fn(Attempt) + Send + Sync),
+    ) -> Result<Answer, crate::Error> {
         failed(Attempt { took: Duration::ZERO, timed_out: false });
-        Err("down".to_owned())
+        Err(crate::Error::Evaluation("down".to_owned()))
     }
 }
 

@@ -17,7 +17,11 @@ struct Service {
 
 #[async_trait]
 impl Caller for Service {
-    async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String> {
+    async fn ask(
+        &self,
+        review: Vec<u8>,
+        failed: &(dyn Fn(Attempt) + Send + Sync),
+    ) -> Result<Answer, crate::Error> {
         self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
         let answer = self.answers.lock().unwrap().pop().unwrap();
         let took = Duration::ZERO;
@@ -25,7 +29,7 @@ impl Caller for Service {
             Ok(answer) => Ok(Answer { body: answer.to_string().into_bytes(), took }),
             Err(attempt) => {
                 failed(attempt);
-                Err("down".to_owned())
+                Err(crate::Error::Evaluation("down".to_owned()))
             }
         }
     }
@@ -198,7 +202,7 @@ struct Silent;
 
 #[async_trait]
 impl Caller for Silent {
-    async fn ask(&self, _: Vec<u8>, _: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String> {
+    async fn ask(&self, _: Vec<u8>, _: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, crate::Error> {
         std::future::pending().await
     }
 }

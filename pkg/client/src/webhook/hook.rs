@@ -40,7 +40,7 @@ pub enum Place {
 ///
 /// # Errors
 /// Why nobody is there, in words for clients.
-pub type Services = Arc<dyn Fn(&str, &str, u16) -> Result<Address, String> + Send + Sync>;
+pub type Services = Arc<dyn Fn(&str, &str, u16) -> Result<Address, crate::Error> + Send + Sync>;
 
 /// The ways to webhooks.
 #[derive(Clone)]
