@@ -8,10 +8,10 @@
 mod chaos {
     mod calls;
     mod client;
+    mod control_plane;
     mod history;
     mod kubelets;
     mod memory;
-    mod others;
     mod random;
     mod schedule;
     mod watcher;

@@ -49,7 +49,7 @@ fn certify(dir: &Path) -> PathBuf {
 }
 
 /// `kubectl` of somebody who shows what `user` says.
-fn somebody(server: &Server, dir: &Path, user: &serde_json::Value) -> Kubectl {
+fn kubectl_as(server: &Server, dir: &Path, user: &serde_json::Value) -> Kubectl {
     let admin = fs::read_to_string(server.kubeconfig()).unwrap();
     let mut config: serde_json::Value = serde_json::from_str(&admin).unwrap();
     config["users"][0]["user"] = user.clone();
@@ -88,7 +88,7 @@ fn whom_a_provider_vouches_for_is_let_in_also_after_its_keys_have_changed() {
     admin.ok(RULE);
     admin.ok("create clusterrolebinding readers --clusterrole=reader --group=oidc:dev");
 
-    let alice = somebody(&server, dir.path(), &serde_json::json!({"token": first.token}));
+    let alice = kubectl_as(&server, dir.path(), &serde_json::json!({"token": first.token}));
     let who = alice.ok("auth whoami -o json");
     assert!(who.contains("alice@example.org") && who.contains("oidc:dev"), "{who}");
     alice.ok("get configmaps -A");
@@ -102,11 +102,12 @@ fn whom_a_provider_vouches_for_is_let_in_also_after_its_keys_have_changed() {
         "apiVersion": "client.authentication.k8s.io/v1", "command": plugin(dir.path(), &second.token),
         "interactiveMode": "Never",
     });
-    let alice = somebody(&server, dir.path(), &serde_json::json!({"exec": exec}));
+    let alice = kubectl_as(&server, dir.path(), &serde_json::json!({"exec": exec}));
     let who = alice.ok("auth whoami -o json");
     assert!(who.contains("alice@example.org"), "{who}");
 
-    let stranger = somebody(&server, dir.path(), &serde_json::json!({"token": format!("{}x", second.token)}));
+    let stranger =
+        kubectl_as(&server, dir.path(), &serde_json::json!({"token": format!("{}x", second.token)}));
     let refused = stranger.fails("auth whoami");
     assert!(refused.contains("Unauthorized") || refused.contains("logged in"), "{refused}");
 }

@@ -49,9 +49,9 @@ fn kubeconfig(server: &Server, balancer: &Balancer, dir: &Path) -> PathBuf {
 }
 
 /// Clients that run. Killed when dropped.
-struct Crowd(Child, BufReader<ChildStdout>);
+struct TestClients(Child, BufReader<ChildStdout>);
 
-impl Crowd {
+impl TestClients {
     /// Starts them; returns when all watches are open.
     fn start(kubeconfig: &Path) -> Self {
         let built = tools::target().join("e2e/restarts");
@@ -71,7 +71,7 @@ impl Crowd {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        Crowd(child, output)
+        TestClients(child, output)
     }
 
     /// Ends them; returns what they were told.
@@ -84,7 +84,7 @@ impl Crowd {
     }
 }
 
-impl Drop for Crowd {
+impl Drop for TestClients {
     fn drop(&mut self) {
         process::end(&mut self.0);
     }
@@ -96,7 +96,7 @@ fn nobody_notices_that_replicas_are_restarted() {
     let mut servers = replicas(&etcd, dir.path());
     let balancer = Balancer::start(std::array::from_fn(|n| servers[n].port()), CHECK);
     balancer.all_ready(READY_MAX);
-    let crowd = Crowd::start(&kubeconfig(&servers[0], &balancer, dir.path()));
+    let crowd = TestClients::start(&kubeconfig(&servers[0], &balancer, dir.path()));
     for server in &mut servers {
         let status = server.terminate(STOP_MAX);
         assert!(status.success(), "{status}");

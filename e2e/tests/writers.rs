@@ -29,7 +29,7 @@ const PATIENCE_MAX: Duration = Duration::from_millis(20);
 
 /// What the writers were told. A mark is a name that one write leaves on the object.
 #[derive(Debug, Default)]
-struct Told {
+struct WriteResults {
     acknowledged: BTreeSet<String>,
     /// Marks of those who hung up.
     unknown: BTreeSet<String>,
@@ -41,7 +41,7 @@ struct Told {
 struct Writer<'a> {
     client: &'a Client,
     path: &'a str,
-    told: Told,
+    told: WriteResults,
 }
 
 impl Writer<'_> {
@@ -115,7 +115,7 @@ impl Writer<'_> {
         }
     }
 
-    async fn write(mut self, writer: u64, seed: u64) -> Told {
+    async fn write(mut self, writer: u64, seed: u64) -> WriteResults {
         for round in 0..ROUNDS {
             let mark = format!("w{writer}.{round}");
             let draw = mix(seed << 32 | writer << 8 | round);
@@ -167,23 +167,23 @@ fn many_writers_of_one_object_lose_no_update(server: &Server) {
 async fn contend(client: &Client, seed: u64) {
     let name = format!("contended-{seed}");
     let path = format!("{CONFIG_MAPS}/{name}");
-    let created = Writer { client, path: CONFIG_MAPS, told: Told::default() };
+    let created = Writer { client, path: CONFIG_MAPS, told: WriteResults::default() };
     let object = json!({"metadata": {"name": name}, "data": {"n": "0"}});
     let (code, object) = created.send(Method::POST, "application/json", &object).await;
     assert_eq!(code, 201, "{object}");
-    let writer = |n| Writer { client, path: &path, told: Told::default() }.write(n, seed);
-    let mut all = Told::default();
+    let writer = |n| Writer { client, path: &path, told: WriteResults::default() }.write(n, seed);
+    let mut all = WriteResults::default();
     for mut told in join_all((0..WRITERS).map(writer)).await {
         all.acknowledged.append(&mut told.acknowledged);
         all.unknown.append(&mut told.unknown);
         all.revisions.append(&mut told.revisions);
         all.increments += told.increments;
     }
-    let object = Writer { client, path: &path, told: Told::default() }.get().await;
+    let object = Writer { client, path: &path, told: WriteResults::default() }.get().await;
     verify(seed, &all, &object);
 }
 
-fn verify(seed: u64, told: &Told, object: &Value) {
+fn verify(seed: u64, told: &WriteResults, object: &Value) {
     let found = marks(object);
     for mark in &told.acknowledged {
         assert!(found.contains(mark.as_str()), "seed {seed}: {mark} was acknowledged and is lost");

@@ -30,7 +30,7 @@ use serde::Serialize;
 pub(crate) use plan::Plan;
 use step::{Step, Verdict};
 use watches::Watches;
-use world::World;
+use world::SimulatedCluster;
 
 use crate::args::Args;
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ struct Run {
 
 impl Run {
     /// The largest cluster that it carried.
-    fn carried(&self) -> Option<&Step> {
+    fn largest_passed(&self) -> Option<&Step> {
         self.steps.iter().rev().find(|step| step.verdict == Verdict::Passed)
     }
 }
@@ -101,7 +101,7 @@ async fn one(args: &Args, plan: &Plan, target: &Arc<Target>, run: &mut Run) -> R
 
 async fn steps(plan: &Plan, target: &Arc<Target>, run: &mut Run) -> Result<()> {
     let limit = Instant::now() + Duration::from_secs(plan.time_limit);
-    let world = Arc::new(World::new(target, plan).await?);
+    let world = Arc::new(SimulatedCluster::new(target, plan).await?);
     let mut watches = Watches::default();
     seed::begin(&world).await?;
     watches.open_control(&world).await?;

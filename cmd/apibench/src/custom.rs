@@ -103,7 +103,7 @@ pub(crate) fn object(name: &str, value: &str) -> String {
 const KINDS: u64 = 10;
 
 /// One of those definitions.
-pub(crate) struct Provided {
+pub(crate) struct ProviderCrd {
     /// Its group.
     pub(crate) group: String,
     /// The plural name of its resource.
@@ -112,11 +112,11 @@ pub(crate) struct Provided {
     pub(crate) kind: String,
 }
 
-impl Provided {
+impl ProviderCrd {
     /// Number `i`.
     pub(crate) fn nth(i: u64) -> Self {
         let (group, kind) = (i / KINDS, i % KINDS);
-        Provided {
+        ProviderCrd {
             group: format!("service{group}.provider.example.com"),
             plural: format!("thing{kind}s"),
             kind: format!("Thing{kind}"),
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn definitions_are_of_a_provider_s_size_and_an_object_is_json() {
-        let provided = Provided::nth(1234);
+        let provided = ProviderCrd::nth(1234);
         let text = provided.definition();
         assert!((25_000..40_000).contains(&text.len()), "{}", text.len());
         let definition: Value = serde_json::from_str(&text).unwrap();

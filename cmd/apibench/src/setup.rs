@@ -46,7 +46,7 @@ pub(crate) async fn prepare(target: &Arc<Target>, settings: &Arc<Settings>) -> R
     }
     delete_all(&client, &churn_path(settings, "pods")).await?;
     let pods = path(settings, "pods");
-    if spread_as_wanted(&client, settings).await? {
+    if has_expected_pods(&client, settings).await? {
         return Ok(0);
     }
     delete_all(&client, &pods).await?;
@@ -80,7 +80,7 @@ async fn create_namespace(client: &Client, name: &str) -> Result<()> {
     Ok(())
 }
 
-async fn spread_as_wanted(client: &Client, settings: &Settings) -> Result<bool> {
+async fn has_expected_pods(client: &Client, settings: &Settings) -> Result<bool> {
     if count(client, &path(settings, "pods")).await? != settings.objects {
         return Ok(false);
     }

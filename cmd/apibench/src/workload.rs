@@ -89,7 +89,7 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
 const FAMILIES: [&str; 1] = ["custom"];
 
 /// Whether a workload is meant by a name of the command line.
-fn is_meant(workload: &str, name: &str) -> bool {
+fn is_selected(workload: &str, name: &str) -> bool {
     let of_family = |rest: &str| FAMILIES.contains(&name) && rest.starts_with('-');
     name == "all" || name == workload || workload.strip_prefix(name).is_some_and(of_family)
 }
@@ -97,9 +97,9 @@ fn is_meant(workload: &str, name: &str) -> bool {
 /// The workloads that `names` name, in the order of [`all`].
 pub(crate) fn chosen(names: &[String]) -> Result<Vec<Box<dyn Workload>>> {
     let mut found = all();
-    if let Some(unknown) = names.iter().find(|name| !found.iter().any(|w| is_meant(w.name(), name))) {
+    if let Some(unknown) = names.iter().find(|name| !found.iter().any(|w| is_selected(w.name(), name))) {
         return Err(Error::Usage(format!("no workload {unknown:?}; `apibench list` prints them")));
     }
-    found.retain(|workload| names.iter().any(|name| is_meant(workload.name(), name)));
+    found.retain(|workload| names.iter().any(|name| is_selected(workload.name(), name)));
     Ok(found)
 }

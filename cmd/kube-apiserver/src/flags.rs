@@ -32,12 +32,12 @@ pub(crate) struct Flag {
     /// Whether `--help` is silent about it, because upstream keeps it for old command lines only.
     pub(crate) hidden: bool,
     /// What becomes of it here.
-    pub(crate) treatment: Treatment,
+    pub(crate) treatment: FlagSupport,
 }
 
 /// What becomes of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Treatment {
+pub(crate) enum FlagSupport {
     /// It does this.
     Honoured(&'static str),
     /// It does nothing, and that is no harm, because of this. Named in a warning at start.
@@ -187,7 +187,7 @@ impl Flags {
         let ignored: Vec<String> = self
             .changed()
             .filter_map(|flag| match flag.treatment {
-                Treatment::Ignored(reason) => Some(format!("--{} ({reason})", flag.name)),
+                FlagSupport::Ignored(reason) => Some(format!("--{} ({reason})", flag.name)),
                 _ => None,
             })
             .collect();

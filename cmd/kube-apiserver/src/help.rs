@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::flags::{FLAGS, Flag, Treatment};
+use crate::flags::{FLAGS, Flag, FlagSupport};
 
 /// All flags that are not hidden, by section.
 pub(crate) fn text() -> String {
@@ -36,9 +36,9 @@ fn write_flag(out: &mut String, flag: &Flag) {
         default => format!(" (default {default})"),
     };
     let text = match flag.treatment {
-        Treatment::Honoured(text) => text.to_owned(),
-        Treatment::Ignored(reason) => format!("Ignored: {reason}."),
-        Treatment::Refused(reason) => format!("Refused: {reason}."),
+        FlagSupport::Honoured(text) => text.to_owned(),
+        FlagSupport::Ignored(reason) => format!("Ignored: {reason}."),
+        FlagSupport::Refused(reason) => format!("Refused: {reason}."),
     };
     let _ = writeln!(out, "  {short}--{}{type_name}\n            {text}{default}", flag.name);
 }

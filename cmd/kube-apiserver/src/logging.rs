@@ -5,16 +5,15 @@ mod recent;
 
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
-use tracing_subscriber::Registry;
+use component_base::clock::Clock;
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt};
 
 pub(crate) use line::Format;
-pub(crate) use recent::Recent;
+pub(crate) use recent::RecentLog;
 
 /// Libraries that say more than anybody wants to know.
 const QUIET: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tokio_rustls", "tower"];
@@ -35,12 +34,12 @@ impl Verbosity {
 /// A log that was started.
 pub(crate) struct Log {
     pub(crate) verbosity: Verbosity,
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentLog,
 }
 
 /// Starts logging in a format at a verbosity.
 pub(crate) fn start(format: Format, v: i64, clock: Arc<dyn Clock>) -> Log {
-    let recent = Recent::new(Arc::clone(&clock));
+    let recent = RecentLog::new(Arc::clone(&clock));
     let (filter, handle) = reload::Layer::new(filter(v));
     let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false).event_format(line::Lines {
         format,

@@ -16,8 +16,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use apimachinery::features::{Gate, Gates};
 use apimachinery::quantity::Quantity;
+use component_base::features::{Gate, Gates};
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,
@@ -47,9 +47,9 @@ pub(crate) struct Options {
 }
 
 /// A directory that goes with the process.
-pub(crate) struct Temporary(Option<PathBuf>);
+pub(crate) struct TempDirGuard(Option<PathBuf>);
 
-impl Drop for Temporary {
+impl Drop for TempDirGuard {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             // Whatever is left of it harms nobody.
@@ -76,10 +76,10 @@ impl Options {
     }
 
     /// What was made for this process alone, removed with the value.
-    pub(crate) fn temporary(&self, flags: &Flags) -> Temporary {
+    pub(crate) fn temporary(&self, flags: &Flags) -> TempDirGuard {
         let made = flags.bool("embedded-in-memory") && flags.optional("embedded-data-dir").is_none();
         let kubeconfig = self.config.serving.admin_kubeconfig.as_ref().filter(|_| made);
-        Temporary(kubeconfig.and_then(|path| Some(path.parent()?.to_owned())))
+        TempDirGuard(kubeconfig.and_then(|path| Some(path.parent()?.to_owned())))
     }
 
     /// Logs where things are kept and what is not yet what it is called.
@@ -110,7 +110,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
     let advertise_address =
         match flags.optional("advertise-address").and_then(|text| text.trim().parse().ok()) {
             Some(address) => address,
-            None => own_address(serving.bind.address.ip()),
+            None => default_advertise_address(serving.bind.address.ip()),
         };
     Some(Config {
         storage,
@@ -243,14 +243,14 @@ fn memory_limit(flags: &Flags, errors: &mut Vec<String>) -> Option<u64> {
 
 fn authentication(flags: &Flags) -> AuthenticationConfig {
     let wanted = flags.bool("anonymous-auth");
-    let everyone_may = authorization::everyone_may(flags);
-    if wanted && everyone_may && flags.is_given("anonymous-auth") {
+    let allows_everything = authorization::allows_everything(flags);
+    if wanted && allows_everything && flags.is_given("anonymous-auth") {
         tracing::warn!("anonymous requests are refused, because AlwaysAllow would let them do anything");
     }
     AuthenticationConfig {
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
-        anonymous: wanted && !everyone_may,
+        anonymous: wanted && !allows_everything,
         anonymous_is_given: flags.is_given("anonymous-auth"),
         configuration_file: path(flags, "authentication-config"),
         oidc: oidc::config(flags),
@@ -471,7 +471,7 @@ fn temporary_dir() -> Result<PathBuf, String> {
 
 /// The address to advertise when none is given: the one listened on if others can reach it, else the one
 /// from which this machine would reach others. Nothing is sent to find that out.
-fn own_address(bound: IpAddr) -> IpAddr {
+fn default_advertise_address(bound: IpAddr) -> IpAddr {
     if !bound.is_unspecified() && !bound.is_loopback() {
         return bound;
     }

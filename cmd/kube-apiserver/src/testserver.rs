@@ -37,7 +37,7 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Stri
     ];
     let mut rest: Vec<String> = defaults.map(str::to_owned).to_vec();
     // Modes add up, and a file of authorizers goes with none.
-    if !words.iter().any(|word| says_who_decides(word)) {
+    if !words.iter().any(|word| is_authorizer_flag(word)) {
         rest.push("--authorization-mode=RBAC".to_owned());
     }
     let mut words = words.into_iter();
@@ -67,7 +67,7 @@ pub(crate) fn options(words: Vec<String>) -> Result<(Options, Vec<String>), Stri
 }
 
 /// Whether a word of the command line is a flag that says which authorizers there are.
-fn says_who_decides(word: &str) -> bool {
+fn is_authorizer_flag(word: &str) -> bool {
     let name = word.split_once('=').map_or(word, |(name, _)| name).replace('_', "-");
     matches!(&*name, "--authorization-mode" | "--authorization-config")
 }
@@ -112,7 +112,7 @@ mod tests {
     fn roles_decide_unless_it_is_told_who_does() {
         let modes = |line: &str| {
             let (_, rest) = read(line).ok().unwrap();
-            rest.into_iter().filter(|word| says_who_decides(word)).collect::<Vec<_>>()
+            rest.into_iter().filter(|word| is_authorizer_flag(word)).collect::<Vec<_>>()
         };
         assert_eq!(modes("--v=2"), ["--authorization-mode=RBAC"]);
         assert_eq!(modes("--authorization-mode=Node,RBAC"), ["--authorization-mode=Node,RBAC"]);

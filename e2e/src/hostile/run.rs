@@ -108,7 +108,7 @@ pub async fn run(limits: Limits, wanted: impl Fn(&Case) -> bool, mut found: impl
             continue;
         }
         report.requests += 1;
-        let Err(what) = target.judge(&case, limits, &mut report).await else { continue };
+        let Err(what) = target.check_cost(&case, limits, &mut report).await else { continue };
         let finding = Finding { case: case.to_string(), what };
         found(&finding);
         report.findings.push(finding);
@@ -192,7 +192,7 @@ impl Target {
     }
 
     /// Sends a body and compares what it cost with what it may.
-    async fn judge(&mut self, case: &Case, limits: Limits, report: &mut Report) -> Result<(), String> {
+    async fn check_cost(&mut self, case: &Case, limits: Limits, report: &mut Report) -> Result<(), String> {
         let cost = self.cost(case, limits.bytes, limits.patience).await?;
         if cost.memory > report.memory_worst.0 {
             report.memory_worst = (cost.memory, case.to_string());

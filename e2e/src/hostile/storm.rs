@@ -16,7 +16,7 @@ const FIRST_MAX: Duration = Duration::from_secs(60);
 
 /// What became of the bodies.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Sent {
+pub struct SendCounts {
     /// Those that were answered.
     pub answered: usize,
     /// Those whose answer speaks of a panic.
@@ -25,9 +25,9 @@ pub struct Sent {
     pub closed: usize,
 }
 
-impl fmt::Display for Sent {
+impl fmt::Display for SendCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Sent { answered, panicked, closed } = self;
+        let SendCounts { answered, panicked, closed } = self;
         write!(f, "{answered} bodies answered, {panicked} of them after a panic, {closed} not answered")
     }
 }
@@ -44,12 +44,12 @@ pub async fn storm(
     senders: u64,
     seed: u64,
     until: Instant,
-) -> Sent {
+) -> SendCounts {
     let mut tasks = JoinSet::new();
     for sender in 0..senders {
         let (client, bases) = (client.clone(), bases.clone());
         tasks.spawn(async move {
-            let mut sent = Sent::default();
+            let mut sent = SendCounts::default();
             for case in known().into_iter().chain(sample(seed.wrapping_add(sender))) {
                 if case.form.patches() && !bases.contains(&collection(&case)) {
                     continue;
@@ -68,7 +68,7 @@ pub async fn storm(
             sent
         });
     }
-    tasks.join_all().await.into_iter().fold(Sent::default(), |all, one| Sent {
+    tasks.join_all().await.into_iter().fold(SendCounts::default(), |all, one| SendCounts {
         answered: all.answered + one.answered,
         panicked: all.panicked + one.panicked,
         closed: all.closed + one.closed,

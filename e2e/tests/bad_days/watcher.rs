@@ -31,7 +31,7 @@ pub(crate) struct Segment {
 
 /// What a watcher was told.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct WatchLog {
     pub(crate) segments: Vec<Segment>,
     /// The revision to go on from, unless it is gone.
     last: i64,
@@ -58,7 +58,7 @@ pub(crate) struct Watcher {
     pub(crate) reads: watch::Receiver<bool>,
     /// Grows with everything that any watcher is told.
     pub(crate) tally: watch::Sender<u64>,
-    notes: Mutex<Notes>,
+    notes: Mutex<WatchLog>,
 }
 
 /// Why a watch is over.
@@ -86,7 +86,7 @@ impl Watcher {
         Watcher { scope, style, link, reads, tally, notes: Mutex::default() }
     }
 
-    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
+    pub(crate) fn notes(&self) -> MutexGuard<'_, WatchLog> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use e2e::{process, tools};
 use serde_json::json;
 
-use super::history::{History, How, Noted, Outcome, Told};
+use super::history::{History, Observation, Outcome, RecordedCall, WriteKind};
 
 /// The first build fetches and compiles it.
 const BUILD_MAX: Duration = Duration::from_secs(300);
@@ -18,15 +18,15 @@ const RUN_MAX: Duration = Duration::from_secs(900);
 const LATE_MAX: Duration = Duration::from_secs(70);
 
 /// One line per call. Whether and when a write happened whose outcome nobody was told, etcd's history says.
-fn lines(noted: &[Noted], history: &History) -> String {
+fn lines(noted: &[RecordedCall], history: &History) -> String {
     let (marks, mut text) = (history.marks(), String::new());
-    for Noted { begun, ended, told } in noted {
+    for RecordedCall { begun, ended, told } in noted {
         let (name, kind, expected, outcome) = match told {
-            Told::Write { name, how, mark, outcome } => {
+            Observation::Write { name, how, mark, outcome } => {
                 let (kind, expected) = match how {
-                    How::Create => ("create", 0),
-                    How::Update(revision) => ("update", *revision),
-                    How::Patch => ("patch", 0),
+                    WriteKind::Create => ("create", 0),
+                    WriteKind::Update(revision) => ("update", *revision),
+                    WriteKind::Patch => ("patch", 0),
                 };
                 match (outcome, marks.get(mark.as_str()).and_then(|all| all.first())) {
                     (Outcome::Unknown, None) => continue,
@@ -34,12 +34,12 @@ fn lines(noted: &[Noted], history: &History) -> String {
                     (outcome, _) => (name, kind, expected, outcome_of(*outcome)),
                 }
             }
-            Told::Delete { name, outcome, .. } => (name, "delete", 0, outcome_of(*outcome)),
-            Told::Get { name, found, .. } => {
+            Observation::Delete { name, outcome, .. } => (name, "delete", 0, outcome_of(*outcome)),
+            Observation::Get { name, found, .. } => {
                 let revision = found.as_ref().map_or(0, |(revision, _)| *revision);
                 (name, "get", 0, ("done", 0, revision))
             }
-            Told::List { .. } | Told::Watch { .. } => continue,
+            Observation::List { .. } | Observation::Watch { .. } => continue,
         };
         let (outcome, code, revision) = outcome;
         let is_late = matches!(outcome, "late" | "unknown");
@@ -66,7 +66,7 @@ fn micros(time: Duration) -> u64 {
 }
 
 /// Has porcupine judge; says what it found.
-pub(super) fn judge(noted: &[Noted], history: &History, file: &Path) -> String {
+pub(super) fn judge(noted: &[RecordedCall], history: &History, file: &Path) -> String {
     std::fs::write(file, lines(noted, history)).unwrap();
     let done = process::run(Command::new(program()).arg(file), "", RUN_MAX);
     assert!(done.status.success(), "{}{}", done.stdout, done.stderr);

@@ -1,9 +1,8 @@
 //! One who writes and reads all the time, and notes what was answered.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -12,7 +11,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::history::{How, MARK, Noted, Outcome, Told, mark};
+use super::history::{MARK, Observation, Outcome, RecordedCall, WriteKind, mark};
 use super::random::Random;
 
 /// Objects that all clients contend for.
@@ -24,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What all clients were told.
 pub(super) struct Record {
-    noted: Mutex<Vec<Noted>>,
+    noted: Mutex<Vec<RecordedCall>>,
     begun: Instant,
     /// Between the requests of one client.
     pause: Duration,
@@ -60,12 +59,12 @@ impl Record {
     }
 
     /// Notes what a request that began at `begun` was told just now.
-    pub(super) fn note(&self, begun: Duration, told: Told) {
-        let noted = Noted { begun, ended: self.now(), told };
+    pub(super) fn note(&self, begun: Duration, told: Observation) {
+        let noted = RecordedCall { begun, ended: self.now(), told };
         self.noted.lock().unwrap_or_else(PoisonError::into_inner).push(noted);
     }
 
-    pub(super) fn take(&self) -> Vec<Noted> {
+    pub(super) fn take(&self) -> Vec<RecordedCall> {
         std::mem::take(&mut self.noted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -111,12 +110,12 @@ struct Pending<'a> {
     record: &'a Record,
     begun: Duration,
     /// What is noted with each outcome.
-    told: Box<dyn Fn(Outcome) -> Told + Send + 'a>,
+    told: Box<dyn Fn(Outcome) -> Observation + Send + 'a>,
     outcome: Outcome,
 }
 
 impl<'a> Pending<'a> {
-    fn new(record: &'a Record, told: impl Fn(Outcome) -> Told + Send + 'a) -> Self {
+    fn new(record: &'a Record, told: impl Fn(Outcome) -> Observation + Send + 'a) -> Self {
         Pending { record, begun: record.now(), told: Box::new(told), outcome: Outcome::Unknown }
     }
 
@@ -143,14 +142,14 @@ async fn step(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, pl
 async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, planned: bool) {
     let mark = mark(record.marks.fetch_add(1, Ordering::Relaxed));
     let how = match what {
-        0..=2 => How::Create,
+        0..=2 => WriteKind::Create,
         3 | 4 => match api.get_opt(name).await {
-            Ok(Some(current)) => How::Update(revision(&current)),
+            Ok(Some(current)) => WriteKind::Update(revision(&current)),
             _ => return,
         },
-        _ => How::Patch,
+        _ => WriteKind::Patch,
     };
-    let told = |outcome| Told::Write { name: name.to_owned(), how, mark: mark.clone(), outcome };
+    let told = |outcome| Observation::Write { name: name.to_owned(), how, mark: mark.clone(), outcome };
     let pending = Pending::new(record, told);
     let answer = loop {
         let answer = write_once(api, name, how, &mark).await;
@@ -172,7 +171,7 @@ async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, p
 async fn write_once(
     api: &Api<ConfigMap>,
     name: &str,
-    how: How,
+    how: WriteKind,
     mark: &str,
 ) -> Result<ConfigMap, kube::Error> {
     let object = |version: Option<String>| -> ConfigMap {
@@ -180,11 +179,11 @@ async fn write_once(
         serde_json::from_value(json!({"metadata": metadata, "data": {"mark": mark}})).unwrap()
     };
     match how {
-        How::Create => api.create(&PostParams::default(), &object(None)).await,
-        How::Update(revision) => {
+        WriteKind::Create => api.create(&PostParams::default(), &object(None)).await,
+        WriteKind::Update(revision) => {
             api.replace(name, &PostParams::default(), &object(Some(revision.to_string()))).await
         }
-        How::Patch => {
+        WriteKind::Patch => {
             let patch = Patch::Merge(json!({"data": {"mark": mark}}));
             api.patch(name, &PatchParams::default(), &patch).await
         }
@@ -202,7 +201,8 @@ async fn again<T>(answer: &Result<T, kube::Error>) -> bool {
 
 async fn delete(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
     let floor = record.floor.load(Ordering::SeqCst);
-    let pending = Pending::new(record, |outcome| Told::Delete { name: name.to_owned(), floor, outcome });
+    let pending =
+        Pending::new(record, |outcome| Observation::Delete { name: name.to_owned(), floor, outcome });
     let answer = loop {
         let answer = api.delete(name, &DeleteParams::default()).await;
         if !again(&answer).await {
@@ -221,7 +221,7 @@ async fn get(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
     match api.get_opt(name).await {
         Ok(found) => {
             let found = found.map(|object| (revision(&object), mark_of(&object)));
-            record.note(begun, Told::Get { name: name.to_owned(), floor, found });
+            record.note(begun, Observation::Get { name: name.to_owned(), floor, found });
         }
         Err(error) => drop(record.failed(planned, "get", &error)),
     }
@@ -232,7 +232,7 @@ async fn list(api: &Api<ConfigMap>, record: &Record, planned: bool) {
     match api.list(&ListParams::default()).await {
         Ok(list) => {
             let revision = list.metadata.resource_version.unwrap().parse().unwrap();
-            record.note(begun, Told::List { floor, revision, items: items(&list.items) });
+            record.note(begun, Observation::List { floor, revision, items: items(&list.items) });
         }
         Err(error) => drop(record.failed(planned, "list", &error)),
     }

@@ -34,7 +34,7 @@ pub(super) enum Outcome {
 
 /// What kind of write it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum WriteKind {
     Create,
     /// Of the object at this revision.
     Update(i64),
@@ -43,18 +43,18 @@ pub(super) enum How {
 
 /// What a client was told, and between which times since the beginning.
 #[derive(Debug, Clone)]
-pub(super) struct Noted {
+pub(super) struct RecordedCall {
     pub(super) begun: Duration,
     pub(super) ended: Duration,
-    pub(super) told: Told,
+    pub(super) told: Observation,
 }
 
 /// What a client did and was told.
 #[derive(Debug, Clone)]
-pub(super) enum Told {
+pub(super) enum Observation {
     Write {
         name: String,
-        how: How,
+        how: WriteKind,
         mark: String,
         outcome: Outcome,
     },
@@ -153,14 +153,14 @@ impl History {
     }
 
     /// Everything that is wrong with what clients were told.
-    pub(super) fn violations<'t>(&self, told: impl IntoIterator<Item = &'t Told>) -> Vec<String> {
+    pub(super) fn violations<'t>(&self, told: impl IntoIterator<Item = &'t Observation>) -> Vec<String> {
         let marks = self.marks();
         let twice = marks.iter().filter(|(_, revisions)| revisions.len() > 1);
         let mut violations: Vec<String> =
             twice.map(|(mark, revisions)| format!("{mark} was written at {revisions:?}")).collect();
         let mut lists = Vec::new();
         for told in told {
-            if let Told::List { revision, items, .. } = told {
+            if let Observation::List { revision, items, .. } = told {
                 lists.push((*revision, items));
             }
             violations.extend(self.violation(told, &marks).map(|why| format!("{why}: {told:?}")));
@@ -169,9 +169,9 @@ impl History {
         violations
     }
 
-    fn violation(&self, told: &Told, marks: &HashMap<&str, Vec<i64>>) -> Option<&'static str> {
+    fn violation(&self, told: &Observation, marks: &HashMap<&str, Vec<i64>>) -> Option<&'static str> {
         match told {
-            Told::Write { mark, outcome, .. } => {
+            Observation::Write { mark, outcome, .. } => {
                 let happened = marks.get(mark.as_str());
                 match outcome {
                     Outcome::Done(revision) => (happened.and_then(|all| all.first()) != revision.as_ref())
@@ -180,16 +180,16 @@ impl History {
                     Outcome::Unknown => None,
                 }
             }
-            Told::Delete { name, floor, outcome } => {
+            Observation::Delete { name, floor, outcome } => {
                 let gone = since(self.of(name), *floor).iter().any(|change| change.mark.is_none());
                 let done = matches!(outcome, Outcome::Done(_));
                 (done && !gone).then_some("an acknowledged deletion did not happen")
             }
-            Told::Get { name, floor, found } => self.get_violation(name, *floor, found.as_ref()),
-            Told::List { floor, revision, .. } => {
+            Observation::Get { name, floor, found } => self.get_violation(name, *floor, found.as_ref()),
+            Observation::List { floor, revision, .. } => {
                 (revision < floor).then_some("a list is older than what was acknowledged before it")
             }
-            Told::Watch { from, to, events } => {
+            Observation::Watch { from, to, events } => {
                 let happened = since(&self.changes, *from).iter().take_while(|c| c.revision <= *to);
                 let happened = happened.map(|c| (c.revision, c.name.clone(), c.mark.is_some()));
                 (!happened.eq(events.iter().cloned()))
@@ -274,7 +274,7 @@ mod tests {
         History { changes, by_name }
     }
 
-    fn check(told: Told, is_right: bool) {
+    fn check(told: Observation, is_right: bool) {
         let history = history(&[
             (2, "a", Some(1)),
             (3, "b", Some(2)),
@@ -288,8 +288,12 @@ mod tests {
 
     #[test]
     fn writes_are_held_against_history() {
-        let write =
-            |n, outcome| Told::Write { name: "a".to_owned(), how: How::Patch, mark: mark(n), outcome };
+        let write = |n, outcome| Observation::Write {
+            name: "a".to_owned(),
+            how: WriteKind::Patch,
+            mark: mark(n),
+            outcome,
+        };
         check(write(3, Outcome::Done(Some(5))), true);
         check(write(3, Outcome::Done(Some(6))), false);
         check(write(9, Outcome::Done(Some(5))), false);
@@ -297,7 +301,7 @@ mod tests {
         check(write(9, Outcome::Refused(409)), true);
         check(write(3, Outcome::Unknown), true);
         check(write(9, Outcome::Unknown), true);
-        let delete = |floor, outcome| Told::Delete { name: "b".to_owned(), floor, outcome };
+        let delete = |floor, outcome| Observation::Delete { name: "b".to_owned(), floor, outcome };
         check(delete(3, Outcome::Done(None)), true);
         check(delete(7, Outcome::Done(None)), false);
         assert_eq!(history(&[(1, "a", Some(1)), (2, "a", None), (3, "a", Some(1))]).violations(&[]).len(), 1);
@@ -306,7 +310,7 @@ mod tests {
 
     #[test]
     fn reads_are_held_against_history() {
-        let get = |floor, found: Option<(i64, u64)>| Told::Get {
+        let get = |floor, found: Option<(i64, u64)>| Observation::Get {
             name: "b".to_owned(),
             floor,
             found: found.map(|(revision, n)| (revision, mark(n))),
@@ -319,7 +323,7 @@ mod tests {
         check(get(2, None), true);
         check(get(3, None), true);
         check(get(8, None), false);
-        let list = |floor, revision, items: &[(&str, i64)]| Told::List {
+        let list = |floor, revision, items: &[(&str, i64)]| Observation::List {
             floor,
             revision,
             items: items.iter().map(|(name, revision)| ((*name).to_owned(), *revision)).collect(),
@@ -332,7 +336,7 @@ mod tests {
 
     #[test]
     fn watches_are_held_against_history() {
-        let watch = |from, to, events: &[(i64, &str, bool)]| Told::Watch {
+        let watch = |from, to, events: &[(i64, &str, bool)]| Observation::Watch {
             from,
             to,
             events: events.iter().map(|(r, name, there)| (*r, (*name).to_owned(), *there)).collect(),

@@ -32,7 +32,7 @@ pub(super) async fn run(client: Client) {
         }
         if let Ok(Ok(list)) = timeout(PATIENCE, pods.list(&ListParams::default())).await {
             for pod in list.items {
-                let _ = timeout(PATIENCE, tend(&pods, &pod)).await;
+                let _ = timeout(PATIENCE, update_pod(&pods, &pod)).await;
             }
         }
         sleep(PAUSE).await;
@@ -64,7 +64,7 @@ async fn live(client: &Client, name: &str) -> kube::Result<()> {
 }
 
 /// Does what a kubelet would about a pod.
-async fn tend(pods: &Api<Pod>, pod: &Pod) -> kube::Result<()> {
+async fn update_pod(pods: &Api<Pod>, pod: &Pod) -> kube::Result<()> {
     let (Some(spec), Some(name)) = (&pod.spec, &pod.metadata.name) else { return Ok(()) };
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     if spec.node_name.is_none() {

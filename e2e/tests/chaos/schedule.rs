@@ -13,9 +13,9 @@ use tokio::task::{JoinSet, block_in_place};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::{self, Record};
+use super::control_plane::ControlPlane;
 use super::history::History;
 use super::memory::Memory;
-use super::others::Others;
 use super::random::Random;
 use super::world::World;
 use super::{calls, watcher};
@@ -65,7 +65,7 @@ async fn what_clients_are_told_is_what_happens() {
     Api::all(world.client()).create(&PostParams::default(), &namespace).await.unwrap();
     let pause = Duration::from_millis(number("CHAOS_PAUSE", PAUSE_MILLIS));
     let (record, mut tasks, mut memory) = (Arc::new(Record::new(pause)), JoinSet::new(), Memory::default());
-    let others = Others::start(&world, Random::new(!seed)).await;
+    let others = ControlPlane::start(&world, Random::new(!seed)).await;
     for n in 0..CLIENTS {
         let random = Random::new(seed.wrapping_add(u64::try_from(n).unwrap() << 32));
         tasks.spawn(client::run(world.client(), record.clone(), random));

@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use tokio::time::{sleep, timeout};
 
 use super::client::{Record, is_ours, revision};
-use super::history::Told;
+use super::history::Observation;
 
 const PAUSE: Duration = Duration::from_millis(100);
 /// A watch that says nothing for so long is given up, as a client's connection would be.
@@ -36,7 +36,7 @@ pub(super) async fn run(client: Client, record: Arc<Record>) {
         let mut segment = Segment { from, to: from, events: Vec::new() };
         let goes_on = watch(&api, &record, &mut segment).await;
         position = goes_on.then_some(segment.to);
-        record.note(begun, Told::Watch { from: segment.from, to: segment.to, events: segment.events });
+        record.note(begun, Observation::Watch { from: segment.from, to: segment.to, events: segment.events });
         sleep(PAUSE).await;
     }
 }

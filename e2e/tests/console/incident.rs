@@ -21,18 +21,18 @@ const LARGE: usize = 800 << 10;
 const CHANGES_MAX: usize = 64;
 
 /// A server with a user who may do nothing.
-pub(crate) struct Scene {
+pub(crate) struct IncidentFixture {
     pub(crate) server: Server,
     dir: TempDir,
 }
 
-impl Scene {
+impl IncidentFixture {
     pub(crate) fn begin() -> Self {
         let dir = TempDir::new().unwrap();
         let server = Server::start_flagged(&["--authorization-mode=RBAC"]);
         // A watcher that does not read, a webhook that does not answer.
         server.allow_log("webhook");
-        Scene { server, dir }
+        IncidentFixture { server, dir }
     }
 
     /// `kubectl` of the user who may do nothing.

@@ -7,7 +7,7 @@ use e2e::process::Lines;
 use serde_json::json;
 
 use crate::browser::Browser;
-use crate::incident::{PATIENCE, Scene, StuckWebhook};
+use crate::incident::{IncidentFixture, PATIENCE, StuckWebhook};
 
 /// `kubectl proxy`, and where the console is behind it.
 fn proxy(kubectl: &Kubectl) -> (Lines, String) {
@@ -20,7 +20,7 @@ fn proxy(kubectl: &Kubectl) -> (Lines, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_shows_a_slow_watcher_and_a_stuck_webhook() {
     let Some(browser) = Browser::open(1280, 1400).await else { return };
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let (_proxy, url) = proxy(&scene.server.kubectl());
     browser.go(&url).await;
@@ -73,7 +73,7 @@ async fn the_page_shows_a_slow_watcher_and_a_stuck_webhook() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_is_usable_by_keyboard_and_named_for_those_who_do_not_see_it() {
     let Some(browser) = Browser::open(1000, 900).await else { return };
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let (_proxy, url) = proxy(&scene.server.kubectl());
     browser.go(&url).await;
     browser.reads("live").await;
@@ -102,7 +102,7 @@ async fn the_page_is_usable_by_keyboard_and_named_for_those_who_do_not_see_it() 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_of_a_user_without_rights_is_a_refusal() {
     let Some(browser) = Browser::open(800, 600).await else { return };
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let (_proxy, url) = proxy(&scene.nobody());
     browser.go(&url).await;
     browser.reads("cannot get path").await;

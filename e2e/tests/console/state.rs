@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::incident::{Scene, StuckWebhook, get};
+use crate::incident::{IncidentFixture, StuckWebhook, get};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watcher_that_does_not_read_is_shown_with_its_lag() {
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let _watch = scene.slow_watcher(&client).await;
     let state = scene.state(&client, "watchers").await;
@@ -18,7 +18,7 @@ async fn a_watcher_that_does_not_read_is_shown_with_its_lag() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_does_not_answer_is_shown_while_somebody_waits_for_it() {
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let webhook = StuckWebhook::configure(&scene.server);
     let mut asking = webhook.ask(&scene.server);
@@ -45,7 +45,7 @@ async fn a_webhook_that_does_not_answer_is_shown_while_somebody_waits_for_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_state_tells_of_caches_memory_and_the_store() {
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let client = scene.server.client().await;
     let state = scene.state(&client, "").await;
     for section in [
@@ -75,7 +75,7 @@ async fn the_state_tells_of_caches_memory_and_the_store() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_without_rights_sees_nothing() {
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let kubectl = scene.nobody();
     for path in ["/debug/console", "/debug/console/page.js", "/debug/console/state", "/debug/console/stream"]
     {
@@ -87,7 +87,7 @@ async fn a_user_without_rights_sees_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_role_is_enough_to_look() {
-    let scene = Scene::begin();
+    let scene = IncidentFixture::begin();
     let admin = scene.server.kubectl();
     admin.ok("create clusterrole looks --verb=get --non-resource-url=/debug/console,/debug/console/*");
     admin.ok("create clusterrolebinding looks --clusterrole=looks --user=nobody");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use e2e::{process, tools};
 
-use super::host::Host;
+use super::host::SimulatedHost;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -22,7 +22,7 @@ fn flags(store: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_snapshot_of_etcd_brings_objects_back_as_they_were() {
-    let mut host = Host::new();
+    let mut host = SimulatedHost::new();
     let flags = flags(&[
         "--etcd-servers=here",
         "--etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt",
@@ -50,7 +50,7 @@ fn a_snapshot_of_etcd_brings_objects_back_as_they_were() {
 
 #[test]
 fn a_copy_of_a_stopped_embedded_store_brings_objects_back() {
-    let host = Host::new();
+    let host = SimulatedHost::new();
     let (data, copy) = ("/var/lib/kube-apiserver", "/var/lib/copy");
     let at = |dir: &str| flags(&[&format!("--embedded-data-dir={dir}")]);
     let server = host.run(&at(data));

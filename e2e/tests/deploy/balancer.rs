@@ -7,7 +7,7 @@ use e2e::balancer::configuration;
 use e2e::process::{self, Lines};
 use e2e::tools;
 
-use super::host::{Host, until};
+use super::host::{SimulatedHost, until};
 use super::manifests::kubeadm_flags;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -15,7 +15,7 @@ const REQUESTS: usize = 20;
 
 #[test]
 fn haproxy_takes_the_configuration_and_sends_requests_to_who_is_ready() {
-    let host = Host::new();
+    let host = SimulatedHost::new();
     let server = host.run(&kubeadm_flags());
     let port = tools::free_port();
     let file = host.path("haproxy.cfg");

@@ -18,21 +18,21 @@ const POLL: Duration = Duration::from_millis(100);
 const PLACES: [&str; 3] = ["/etc/", "/run/", "/var/"];
 
 /// The machine.
-pub(crate) struct Host {
+pub(crate) struct SimulatedHost {
     root: TempDir,
     etcd: Child,
     etcd_port: u16,
     pub(crate) port: u16,
 }
 
-impl Host {
+impl SimulatedHost {
     /// With certificates in kubeadm's layout and an etcd that serves by them.
     pub(crate) fn new() -> Self {
         let root = TempDir::new().unwrap();
         pki::make(&root.path().join("etc/kubernetes/pki"));
         let etcd_port = tools::free_port();
         let etcd = etcd(root.path(), &root.path().join("etcd-data"), etcd_port);
-        let host = Host { root, etcd, etcd_port, port: tools::free_port() };
+        let host = SimulatedHost { root, etcd, etcd_port, port: tools::free_port() };
         host.until("etcd serves", || host.etcdctl(&["endpoint", "health"]));
         host
     }
@@ -56,7 +56,7 @@ impl Host {
     }
 
     /// Runs the server with the flags of a manifest, which begin with `--`, and waits until it is ready.
-    pub(crate) fn run(&self, flags: &[String]) -> Deployed<'_> {
+    pub(crate) fn run(&self, flags: &[String]) -> RunningServer<'_> {
         let log = self.path("log");
         let mut command = Command::new(tools::apiserver());
         command
@@ -69,7 +69,7 @@ impl Host {
             .current_dir(self.root.path())
             .stderr(File::create(&log).unwrap());
         let process = Lines::start(&mut command);
-        let deployed = Deployed { host: self, process: Some(process), log, allowed: Vec::new() };
+        let deployed = RunningServer { host: self, process: Some(process), log, allowed: Vec::new() };
         self.until("the server is ready", || deployed.probe("/readyz") == "ok");
         deployed
     }
@@ -125,7 +125,7 @@ fn waited(limit: Duration, done: impl Fn() -> bool) -> bool {
     })
 }
 
-impl Drop for Host {
+impl Drop for SimulatedHost {
     fn drop(&mut self) {
         process::end(&mut self.etcd);
     }
@@ -156,14 +156,14 @@ fn etcd(root: &Path, data: &Path, port: u16) -> Child {
 }
 
 /// A server that runs. When dropped, its log has to be quiet: no flag was ignored, nothing went wrong.
-pub(crate) struct Deployed<'h> {
-    host: &'h Host,
+pub(crate) struct RunningServer<'h> {
+    host: &'h SimulatedHost,
     process: Option<Lines>,
     log: PathBuf,
     allowed: Vec<String>,
 }
 
-impl Deployed<'_> {
+impl RunningServer<'_> {
     /// The administrator's `kubectl`.
     pub(crate) fn kubectl(&self) -> Kubectl {
         self.kubectl_at(self.host.port)
@@ -209,7 +209,7 @@ impl Deployed<'_> {
     }
 }
 
-impl Drop for Deployed<'_> {
+impl Drop for RunningServer<'_> {
     fn drop(&mut self) {
         self.process = None;
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schema::patch::json_patch::JsonPatch;
 use serde_json::Value;
 
-use super::host::Host;
+use super::host::SimulatedHost;
 use e2e::tools;
 
 /// As kubeadm v1.36 wrote it: `kubeadm init phase control-plane apiserver --dry-run`.
@@ -39,7 +39,7 @@ fn probes(pod: &Value) -> Vec<&str> {
 
 #[test]
 fn the_manifest_that_kubeadm_writes_runs_unchanged() {
-    let (host, pod) = (Host::new(), yaml(KUBEADM));
+    let (host, pod) = (SimulatedHost::new(), yaml(KUBEADM));
     let server = host.run(&flags(&pod));
     for path in probes(&pod) {
         assert_eq!(server.probe(path), "ok", "{path}");
@@ -93,7 +93,7 @@ fn names(list: &Value) -> BTreeSet<&str> {
 
 #[test]
 fn the_base_for_replicas_is_admitted_and_its_command_runs() {
-    let host = Host::new();
+    let host = SimulatedHost::new();
     let base = tools::root().join("deploy/kustomize/base");
     let server = host.run(&flags(&yaml(KUBEADM)));
     let kubectl = server.kubectl();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::host::{Deployed, Host};
+use super::host::{RunningServer, SimulatedHost};
 
 /// Policies and definitions take effect when their watch events arrive.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ pub(crate) fn texts() -> &'static [String] {
 }
 
 fn make() -> Vec<String> {
-    let host = Host::new();
+    let host = SimulatedHost::new();
     let flags = super::manifests::kubeadm_flags();
     let mut server = host.run(&flags);
     // The webhook that does not answer.
@@ -73,7 +73,7 @@ fn now() -> Instant {
 }
 
 /// A definition with a rule, a policy, and a webhook that nobody is behind.
-fn prepare(server: &Deployed<'_>) {
+fn prepare(server: &RunningServer<'_>) {
     let kubectl = server.kubectl();
     let apply = |object: serde_json::Value| drop(kubectl.ok_with("create -f -", &object.to_string()));
     apply(json!({
@@ -125,7 +125,7 @@ fn prepare(server: &Deployed<'_>) {
     kubectl.ok("create service nodeport here --tcp=80");
 }
 
-fn traffic(server: &Deployed<'_>) {
+fn traffic(server: &RunningServer<'_>) {
     let kubectl = server.kubectl();
     let widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"generateName": "w-"}, "size": 1,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use e2e::{process, tools};
 
-use super::host::Host;
+use super::host::SimulatedHost;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -24,7 +24,7 @@ fn the_command_of_the_unit_runs_and_stops_within_its_time() {
     let (unit, environment) = (text("kube-apiserver.service"), text("kube-apiserver.env"));
     assert_eq!(setting(&unit, "ExecStart"), "/usr/local/bin/kube-apiserver $FLAGS");
     let flags: Vec<String> = setting(&environment, "FLAGS").split_whitespace().map(str::to_owned).collect();
-    let host = Host::new();
+    let host = SimulatedHost::new();
     let server = host.run(&flags);
     assert_eq!(server.probe("/livez"), "ok");
     let limit: u64 = setting(&unit, "TimeoutStopSec").parse().unwrap();

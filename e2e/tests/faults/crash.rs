@@ -21,7 +21,7 @@ async fn what_was_acknowledged_survives_a_kill_of_the_embedded_store() {
         server.kill();
         let outcome = load.stop().await;
         server.restart();
-        outcome.holds(&server.client().await).await;
+        outcome.assert_on_server(&server.client().await).await;
     }
 }
 
@@ -33,7 +33,7 @@ async fn what_was_acknowledged_is_there_for_the_next_server_on_the_same_etcd() {
     server.kill();
     let outcome = load.stop().await;
     server.restart();
-    outcome.holds(&server.client().await).await;
+    outcome.assert_on_server(&server.client().await).await;
 }
 
 async fn a_watch_ends_and_the_server_exits_with_0(store: Store) {

@@ -80,7 +80,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Fails unless the server has everything that it acknowledged.
-    pub(crate) async fn holds(&self, client: &Client) {
+    pub(crate) async fn assert_on_server(&self, client: &Client) {
         let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
         let list = api.list(&ListParams::default()).await.unwrap();
         let value = |object: &ConfigMap| object.data.as_ref().and_then(|data| data.get("k").cloned());

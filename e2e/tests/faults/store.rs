@@ -38,7 +38,7 @@ async fn a_lost_etcd_gives_errors_and_the_server_heals_by_itself() {
         let kube::Error::Api(status) = failure else { panic!("not an answer of the server: {failure:?}") };
         assert!((500..=504).contains(&status.code), "{status:?}");
     }
-    outcome.holds(&client).await;
+    outcome.assert_on_server(&client).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{
-    Attributes, Chain, DefaultTolerationSeconds, LimitRanger, NamespaceLifecycle, Namespaces, Notes, Objects,
-    Operation, Options, Outside, Plugin, PodSecurity, PodTopologyLabels, Priority, ResourceQuota,
-    RuntimeClass, ServiceAccount, Writes,
+    AdmissionNotes, Attributes, Chain, DefaultTolerationSeconds, Environment, LimitRanger,
+    NamespaceLifecycle, Namespaces, Objects, Operation, Options, Plugin, PodSecurity, PodTopologyLabels,
+    Priority, ResourceQuota, RuntimeClass, ServiceAccount, Writes,
 };
 use api::resources::{self, Resource};
 use apimachinery::request_context::RequestContext;
@@ -74,7 +74,7 @@ impl Writes for Memory {
 struct Dice;
 
 #[async_trait]
-impl Outside for Dice {
+impl Environment for Dice {
     fn number(&self) -> u32 {
         4
     }
@@ -136,7 +136,7 @@ fn new_pod(bencher: divan::Bencher<'_, '_>) {
         request: &request,
     };
     bencher.with_inputs(pod).bench_values(|mut pod| {
-        let mut notes = Notes::default();
+        let mut notes = AdmissionNotes::default();
         block_on(chain.mutate(&attributes, Some(&mut pod), &mut notes))
             .and_then(|()| block_on(chain.validate(&attributes, Some(&pod), &mut notes)))
             .map_err(|status| status.message)

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use admission::dynamic::{Edited, Surroundings, Versions};
+use admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
 use admission::policy::{
-    Binding, Configured, Mutations, Param, ParamFailure, ParamKind, Params, Policies, Policy, PolicyParts,
+    Binding, Mutations, Param, ParamFailure, ParamKind, Params, Policies, Policy, PolicyParts, PolicySource,
     ValidatingAdmissionPolicy, Validations,
 };
-use admission::{Attributes, Notes, Objects, Operation, Options, Plugin};
+use admission::{AdmissionNotes, Attributes, Objects, Operation, Options, Plugin};
 use api::resources::{self, Handle, Resource};
 use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
@@ -74,8 +74,8 @@ impl Versions for Host {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Edited, String> {
-        Ok(Edited { object: Object::new(), shares_labels: false })
+    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
+        Ok(EditedObject { object: Object::new(), shares_labels: false })
     }
 }
 
@@ -95,7 +95,7 @@ impl Params for Host {
     }
 }
 
-impl Configured for Host {
+impl PolicySource for Host {
     fn validating(&self) -> Option<Arc<Policies<Validations>>> {
         Some(Arc::clone(&self.policies))
     }
@@ -141,9 +141,9 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
     let host =
         Arc::new(Host { found: Arc::new(found), policies: Arc::new(Policies::new(policies, bindings)) });
     ValidatingAdmissionPolicy::new(PolicyParts {
-        configured: Arc::clone(&host) as Arc<dyn Configured>,
+        configured: Arc::clone(&host) as Arc<dyn PolicySource>,
         params: Arc::clone(&host) as Arc<dyn Params>,
-        around: Surroundings {
+        around: DynamicAdmissionDeps {
             versions: Arc::clone(&host) as Arc<dyn Versions>,
             objects: host,
             authorizer: Arc::new(authorization::AlwaysAllow),
@@ -177,7 +177,7 @@ fn create(bencher: Bencher<'_, '_>, plugin: &ValidatingAdmissionPolicy) {
         request: &request,
     };
     bencher.bench(|| {
-        let done = block_on(plugin.validate(&attributes, Some(&pod), &mut Notes::default()));
+        let done = block_on(plugin.validate(&attributes, Some(&pod), &mut AdmissionNotes::default()));
         assert!(black_box(done).is_ok());
     });
 }

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission::dynamic::{Edited, Surroundings, Versions};
+use admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
 use admission::webhook::{
-    CallFailure, Caller, Configured, Hook, Hooks, Target, ValidatingAdmissionWebhook, Webhooks,
+    CallFailure, Caller, Hook, Hooks, Target, ValidatingAdmissionWebhook, WebhookSource, Webhooks,
 };
-use admission::{Attributes, Notes, Objects, Operation, Options, Plugin};
+use admission::{AdmissionNotes, Attributes, Objects, Operation, Options, Plugin};
 use api::resources::{self, Handle, Resource};
 use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
@@ -27,7 +27,7 @@ fn main() {
 /// Webhooks that nobody calls.
 struct Host(Arc<Hooks>);
 
-impl Configured for Host {
+impl WebhookSource for Host {
     fn mutating(&self) -> Option<Arc<Hooks>> {
         None
     }
@@ -91,8 +91,8 @@ impl Versions for Host {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Edited, String> {
-        Ok(Edited { object: Object::new(), shares_labels: false })
+    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
+        Ok(EditedObject { object: Object::new(), shares_labels: false })
     }
 }
 
@@ -113,9 +113,9 @@ fn plugin(count: usize) -> ValidatingAdmissionWebhook {
     let hooks = Hook::all_of(&configuration).into_iter().map(Arc::new).collect();
     let host = Arc::new(Host(Arc::new(Hooks::new(hooks))));
     ValidatingAdmissionWebhook::new(Webhooks {
-        configured: Arc::clone(&host) as Arc<dyn Configured>,
+        configured: Arc::clone(&host) as Arc<dyn WebhookSource>,
         caller: Arc::clone(&host) as Arc<dyn Caller>,
-        around: Surroundings {
+        around: DynamicAdmissionDeps {
             versions: Arc::clone(&host) as Arc<dyn Versions>,
             objects: host,
             authorizer: Arc::new(authorization::AlwaysAllow),
@@ -147,7 +147,7 @@ fn a_pod_that_no_webhook_is_asked_about(bencher: Bencher<'_, '_>, webhooks: usiz
     };
     bencher.bench(|| {
         let handles = plugin.handles(black_box(&attributes));
-        let done = block_on(plugin.validate(&attributes, Some(&pod), &mut Notes::default()));
+        let done = block_on(plugin.validate(&attributes, Some(&pod), &mut AdmissionNotes::default()));
         assert!(handles && black_box(done).is_ok());
     });
 }

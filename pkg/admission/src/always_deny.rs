@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 const CAUSE: &str = "admission control is denying all modifications";
 
@@ -20,11 +20,11 @@ impl Plugin for AlwaysDeny {
         true
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         Err(a.forbidden(CAUSE))
     }
 
-    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         Err(a.forbidden(CAUSE))
     }
 }

@@ -9,7 +9,7 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
 const ALWAYS: &str = "Always";
 
@@ -31,9 +31,9 @@ impl Plugin for AlwaysPullImages {
         a.is_pod() && a.writes()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
-        if brings_no_images(a, pod) {
+        if has_no_new_images(a, pod) {
             return Ok(());
         }
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
@@ -50,8 +50,8 @@ impl Plugin for AlwaysPullImages {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
-        let Some(pod) = object.filter(|pod| !brings_no_images(a, pod)) else { return Ok(()) };
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
+        let Some(pod) = object.filter(|pod| !has_no_new_images(a, pod)) else { return Ok(()) };
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         let root = Path::root("spec");
         let mut errors = Vec::new();
@@ -79,7 +79,7 @@ impl Plugin for AlwaysPullImages {
 }
 
 /// An update without new images may go on as it is.
-fn brings_no_images(a: &Attributes<'_>, pod: &Object) -> bool {
+fn has_no_new_images(a: &Attributes<'_>, pod: &Object) -> bool {
     let Some(old) = a.old else { return false };
     let before: BTreeSet<&str> = images(old).collect();
     images(pod).all(|image| before.contains(image))

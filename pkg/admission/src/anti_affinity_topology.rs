@@ -5,7 +5,7 @@ use api::tree::{child, children, text};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 const HOST: &str = "kubernetes.io/hostname";
 
@@ -22,7 +22,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
         a.is_pod() && a.writes()
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let affinity =
             object.and_then(|pod| child(child(child(pod, "spec")?, "affinity")?, "podAntiAffinity"));
         let mut terms = affinity

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use authorization::Authorizer;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Operation, Plugin, Verdict, signer};
+use crate::{AdmissionNotes, Attributes, Operation, Plugin, Verdict, signer};
 
 /// The plugin.
 pub struct CertificateApproval {
@@ -38,7 +38,7 @@ impl Plugin for CertificateApproval {
             && a.is("certificates.k8s.io", "certificatesigningrequests", "approval")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(old) = a.old else { return Ok(()) };
         let name = signer_of(old);
         if signer::allows(self.authorizer.as_ref(), a.user, "approve", name).await {

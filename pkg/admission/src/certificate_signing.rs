@@ -9,7 +9,7 @@ use authorization::Authorizer;
 use schema::object::Object;
 
 use crate::certificate_approval::signer_of;
-use crate::{Attributes, Notes, Operation, Plugin, Verdict, signer};
+use crate::{AdmissionNotes, Attributes, Operation, Plugin, Verdict, signer};
 
 /// The plugin.
 pub struct CertificateSigning {
@@ -41,7 +41,7 @@ impl Plugin for CertificateSigning {
             && a.is("certificates.k8s.io", "certificatesigningrequests", "status")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let (Some(new), Some(old)) = (object, a.old) else { return Ok(()) };
         let name = signer_of(old);
         if same_outcome(new, old) || signer::allows(self.authorizer.as_ref(), a.user, "sign", name).await {

@@ -13,7 +13,7 @@ use x509_parser::prelude::FromDer;
 use x509_parser::x509::X509Name;
 
 use crate::certificate_approval::signer_of;
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 /// The signer whose certificates this server takes for users.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
@@ -35,7 +35,7 @@ pub(crate) fn subject<T>(request: &Object, look: impl FnOnce(&X509Name<'_>) -> T
 }
 
 /// Whether the certificate that is asked for would be an unlimited administrator's.
-fn asks_for_masters(request: &Object) -> Result<bool, &'static str> {
+fn requests_masters_group(request: &Object) -> Result<bool, &'static str> {
     subject(request, |subject| subject.iter_organization().any(|group| group.as_str() == Ok(GROUP_MASTERS)))
 }
 
@@ -49,11 +49,11 @@ impl Plugin for CertificateSubjectRestriction {
         a.creates() && a.is("certificates.k8s.io", "certificatesigningrequests", "")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(request) = object.filter(|request| signer_of(request) == CLIENT_SIGNER) else {
             return Ok(());
         };
-        match asks_for_masters(request) {
+        match requests_masters_group(request) {
             Ok(false) => Ok(()),
             Ok(true) => Err(a.forbidden(&format!(
                 "use of {CLIENT_SIGNER} signer with {GROUP_MASTERS} group is not allowed"

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use schema::object::Object;
 
-use crate::durations::{Lap, Phase};
-use crate::{Attributes, Durations, Notes, Now, Plugin, Verdict};
+use crate::durations::{Phase, StepTimer};
+use crate::{AdmissionNotes, Attributes, Durations, Now, Plugin, Verdict};
 
 /// Plugins in order: all of them edit, and after the object is complete all of them judge. The first refusal
 /// counts.
@@ -35,7 +35,7 @@ impl Chain {
         plugins.filter(move |(_, plugin)| plugin.handles(attributes)).map(|(at, plugin)| (at, &**plugin))
     }
 
-    fn begin(&self, phase: Phase, attributes: &Attributes<'_>) -> Option<Lap<'_>> {
+    fn begin(&self, phase: Phase, attributes: &Attributes<'_>) -> Option<StepTimer<'_>> {
         Some(self.durations.as_deref()?.begin(phase, attributes.operation))
     }
 
@@ -48,14 +48,14 @@ impl Chain {
         &self,
         attributes: &Attributes<'_>,
         mut object: Option<&mut Object>,
-        notes: &mut Notes,
+        notes: &mut AdmissionNotes,
     ) -> Verdict {
         let mut lap = self.begin(Phase::Edit, attributes);
         let edited = self.edit(attributes, object.as_deref_mut(), notes, &mut lap).await;
         ended(lap, &edited);
         edited?;
         if let Some(object) = object {
-            notes.mend_managed_fields(object);
+            notes.restore_managed_fields(object);
         }
         Ok(())
     }
@@ -64,8 +64,8 @@ impl Chain {
         &self,
         attributes: &Attributes<'_>,
         mut object: Option<&mut Object>,
-        notes: &mut Notes,
-        lap: &mut Option<Lap<'_>>,
+        notes: &mut AdmissionNotes,
+        lap: &mut Option<StepTimer<'_>>,
     ) -> Verdict {
         loop {
             for (at, plugin) in self.asked(attributes) {
@@ -73,7 +73,7 @@ impl Chain {
                 lap.iter_mut().for_each(|lap| lap.plugin(at, edited.is_err()));
                 edited?;
             }
-            if !notes.begin_again() {
+            if !notes.start_reinvocation() {
                 return Ok(());
             }
         }
@@ -87,7 +87,7 @@ impl Chain {
         &self,
         attributes: &Attributes<'_>,
         object: Option<&Object>,
-        notes: &mut Notes,
+        notes: &mut AdmissionNotes,
     ) -> Verdict {
         let mut lap = self.begin(Phase::Judge, attributes);
         let mut verdict = Ok(());
@@ -103,7 +103,7 @@ impl Chain {
     }
 }
 
-fn ended(lap: Option<Lap<'_>>, verdict: &Verdict) {
+fn ended(lap: Option<StepTimer<'_>>, verdict: &Verdict) {
     if let Some(lap) = lap {
         lap.end(verdict.is_err());
     }
@@ -146,11 +146,21 @@ mod tests {
             a.operation != Operation::Update
         }
 
-        async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        async fn mutate(
+            &self,
+            a: &Attributes<'_>,
+            object: Option<&mut Object>,
+            _: &mut AdmissionNotes,
+        ) -> Verdict {
             self.ask(a, "edit", object.is_some())
         }
 
-        async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+        async fn validate(
+            &self,
+            a: &Attributes<'_>,
+            object: Option<&Object>,
+            _: &mut AdmissionNotes,
+        ) -> Verdict {
             self.ask(a, "judge", object.is_some())
         }
     }
@@ -178,7 +188,7 @@ mod tests {
             request: &crate::testing::REQUEST,
         };
         let mut object = (operation != Operation::Delete).then(Object::new);
-        let notes = &mut Notes::default();
+        let notes = &mut AdmissionNotes::default();
         let done = chain.mutate(&attributes, object.as_mut(), notes).now_or_never().unwrap();
         let done =
             done.and_then(|()| chain.validate(&attributes, object.as_ref(), notes).now_or_never().unwrap());

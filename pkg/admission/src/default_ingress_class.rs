@@ -8,7 +8,7 @@ use api::tree::{child, maybe_text};
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, default_class, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, default_class, meta};
 
 const MARK: &str = "ingressclass.kubernetes.io/is-default-class";
 /// What ingresses once named their class with.
@@ -38,7 +38,12 @@ impl Plugin for DefaultIngressClass {
         a.creates() && a.is("networking.k8s.io", "ingresses", "")
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, ingress: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        _: &Attributes<'_>,
+        ingress: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(ingress) = ingress else { return Ok(()) };
         let named = child(ingress, "spec").and_then(|spec| maybe_text(spec, "ingressClassName"));
         if named.is_some() || meta::annotation(ingress, OLD_CLASS).is_some() {

@@ -8,7 +8,7 @@ use api::tree::{child, maybe_text};
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, default_class, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, default_class, meta};
 
 /// What marks the default class, and what did before.
 const MARKS: [&str; 2] =
@@ -46,7 +46,12 @@ impl Plugin for DefaultStorageClass {
         a.creates() && a.is("", "persistentvolumeclaims", "")
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, claim: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        _: &Attributes<'_>,
+        claim: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(claim) = claim else { return Ok(()) };
         if class_of(claim).is_some() {
             return Ok(());

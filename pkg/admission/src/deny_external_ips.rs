@@ -5,7 +5,7 @@ use api::tree::{child, texts};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 /// The plugin.
 pub struct DenyServiceExternalIPs;
@@ -24,7 +24,7 @@ impl Plugin for DenyServiceExternalIPs {
         a.writes() && a.is("", "services", "")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let had = |address: &str| a.old.is_some_and(|old| addresses(old).any(|before| before == address));
         if object.is_none_or(|service| addresses(service).all(had)) {
             Ok(())

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use crate::{Now, Operation};
 
@@ -56,9 +56,9 @@ impl Durations {
     }
 
     /// Begins a phase of a request.
-    pub(crate) fn begin(&self, phase: Phase, operation: Operation) -> Lap<'_> {
+    pub(crate) fn begin(&self, phase: Phase, operation: Operation) -> StepTimer<'_> {
         let now = (self.now)();
-        Lap { durations: self, phase, operation, began: now, last: now }
+        StepTimer { durations: self, phase, operation, began: now, last: now }
     }
 
     /// Appends them to a page of metrics.
@@ -89,7 +89,7 @@ fn write(series: &Series, out: &mut String, name: &str, labels: &str) {
 }
 
 /// A phase of a request, on its way through the plugins.
-pub(crate) struct Lap<'d> {
+pub(crate) struct StepTimer<'d> {
     durations: &'d Durations,
     phase: Phase,
     operation: Operation,
@@ -98,7 +98,7 @@ pub(crate) struct Lap<'d> {
     last: Instant,
 }
 
-impl Lap<'_> {
+impl StepTimer<'_> {
     /// The plugin at this place of the chain is through.
     pub(crate) fn plugin(&mut self, at: usize, refused: bool) {
         let now = (self.durations.now)();

@@ -2,8 +2,8 @@
 //! they see objects, and how they are told of a request.
 
 mod figures;
+mod match_cache;
 mod matching;
-mod memo;
 mod request;
 mod rules;
 #[cfg(test)]
@@ -12,11 +12,11 @@ mod versions;
 
 pub use figures::ConditionFigures;
 pub(crate) use figures::Whose;
+pub(crate) use match_cache::MatchCache;
 pub use matching::{Criteria, NamespaceOf};
-pub(crate) use memo::Memo;
 pub use request::admission_request;
 pub use rules::{Place, Rule};
-pub use versions::{Edited, Invocation, Versioned, Versions};
+pub use versions::{EditedObject, Invocation, Versioned, Versions};
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::{Attributes, Now, Objects};
 
 /// What webhooks and policies need of the server that they are in.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct DynamicAdmissionDeps {
     /// In which versions objects are seen.
     pub versions: Arc<dyn Versions>,
     /// Where namespaces are.
@@ -34,13 +34,13 @@ pub struct Surroundings {
     /// What time it is: to count how long things take, and to know when requests are over.
     pub now: Arc<Now>,
     /// Where what takes long is done.
-    pub aside: Arc<Aside<'static>>,
+    pub aside: Arc<RunBlocking<'static>>,
     /// What is counted of match conditions.
     pub conditions: Arc<ConditionFigures>,
 }
 
 /// Does some work before it returns, and lets the thread's other tasks go on elsewhere meanwhile.
-pub type Aside<'a> = dyn Fn(&mut dyn FnMut()) + Send + Sync + 'a;
+pub type RunBlocking<'a> = dyn Fn(&mut dyn FnMut()) + Send + Sync + 'a;
 
 /// Whether a request is about the configuration of admission itself, which no webhook or policy of the API ever sees:
 /// nobody could mend a configuration that refuses its own changes.

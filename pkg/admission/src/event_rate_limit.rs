@@ -9,12 +9,12 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::tree::{child, text};
-use apimachinery::clock::Clock;
 use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 use buckets::Buckets;
 pub use configuration::EventRateLimitConfiguration;
 use configuration::{Limit, LimitType};
@@ -63,7 +63,7 @@ impl Plugin for EventRateLimit {
         a.writes() && a.endpoint.group.is_empty() && a.endpoint.kind == "Event" && !a.dry_run()
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(event) = object else { return Ok(()) };
         let now = self.clock.now();
         let mut reached = Vec::new();
@@ -88,7 +88,7 @@ impl Plugin for EventRateLimit {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use apimachinery::clock::TestClock;
+    use component_base::clock::TestClock;
     use jsontree::{Value, json};
 
     use super::*;

@@ -7,6 +7,6 @@ mod program;
 mod variables;
 
 pub(crate) use authorizations::Authorizations;
-pub(crate) use conditions::{Conditions, Judged, Matched};
-pub(crate) use program::{Fault, Inputs, Program};
-pub(crate) use variables::{Computed, Variables, stored};
+pub(crate) use conditions::{Conditions, MatchResult, Matched};
+pub(crate) use program::{EvaluationError, Inputs, Program};
+pub(crate) use variables::{LazyVariables, Variables, stored};

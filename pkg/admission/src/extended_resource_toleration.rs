@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use jsontree::json;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
 /// The plugin.
 pub struct ExtendedResourceToleration;
@@ -32,7 +32,7 @@ impl Plugin for ExtendedResourceToleration {
         a.is_pod() && a.writes()
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, _: &Attributes<'_>, pod: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let containers = ["containers", "initContainers"].into_iter().flat_map(|list| children(spec, list));

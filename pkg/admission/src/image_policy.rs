@@ -11,21 +11,21 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use apimachinery::clock::Clock;
 use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use schema::object::Object;
 
 use crate::notes::Level;
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 pub use configuration::ImagePolicyConfiguration;
-use review::Judgement;
+use review::ReviewStatus;
 
 /// Answers that are remembered at most.
-const REMEMBERED_MAX: usize = 1024;
+const CACHE_ENTRIES_MAX: usize = 1024;
 /// Questions and answers that are longer than this, in bytes, are not remembered.
-const REMEMBERED_BYTES_MAX: usize = 10_000;
+const CACHE_ENTRY_BYTES_MAX: usize = 10_000;
 /// What keys in audit events begin with.
 const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
 
@@ -40,14 +40,14 @@ pub trait ImageReviewer: Send + Sync + 'static {
 }
 
 /// Answers, and when they came.
-type Remembered = Lru<Arc<str>, (Judgement, UnixTime)>;
+type ResponseCache = Lru<Arc<str>, (ReviewStatus, UnixTime)>;
 
 /// The plugin.
 pub struct ImagePolicyWebhook {
     reviewer: Arc<dyn ImageReviewer>,
     clock: Arc<dyn Clock>,
     configuration: ImagePolicyConfiguration,
-    remembered: Mutex<Remembered>,
+    remembered: Mutex<ResponseCache>,
 }
 
 impl ImagePolicyWebhook {
@@ -57,16 +57,16 @@ impl ImagePolicyWebhook {
         clock: Arc<dyn Clock>,
         configuration: ImagePolicyConfiguration,
     ) -> Self {
-        let remembered = Mutex::new(Lru::new(REMEMBERED_MAX));
+        let remembered = Mutex::new(Lru::new(CACHE_ENTRIES_MAX));
         ImagePolicyWebhook { reviewer, clock, configuration, remembered }
     }
 
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> MutexGuard<'_, ResponseCache> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the webhook says, or said a while ago.
-    async fn judgement(&self, spec: Object) -> Result<Judgement, String> {
+    async fn judgement(&self, spec: Object) -> Result<ReviewStatus, String> {
         let question = review::question(spec);
         let key: Arc<str> = question.as_str().into();
         let now = self.clock.now();
@@ -77,7 +77,7 @@ impl ImagePolicyWebhook {
         }
         let answer = self.reviewer.ask(question.into_bytes()).await?;
         let judgement = review::judgement(&answer)?;
-        let is_small = key.len().max(answer.len()) <= REMEMBERED_BYTES_MAX;
+        let is_small = key.len().max(answer.len()) <= CACHE_ENTRY_BYTES_MAX;
         if is_small && self.ttl_nanos(&judgement) > 0 {
             self.remembered().put(key, (judgement.clone(), self.clock.now()));
         }
@@ -85,7 +85,7 @@ impl ImagePolicyWebhook {
     }
 
     /// How long an answer counts, in nanoseconds.
-    fn ttl_nanos(&self, judgement: &Judgement) -> i64 {
+    fn ttl_nanos(&self, judgement: &ReviewStatus) -> i64 {
         let ImagePolicyConfiguration { allow_ttl, deny_ttl, .. } = self.configuration;
         let ttl = if judgement.allowed { allow_ttl } else { deny_ttl };
         ttl.as_nanos().try_into().unwrap_or(i64::MAX)
@@ -102,7 +102,12 @@ impl Plugin for ImagePolicyWebhook {
         a.writes() && (a.is_pod() || a.is("", "pods", "ephemeralcontainers"))
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        notes: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(pod) = object else { return Ok(()) };
         let judgement = match self.judgement(review::spec(a, pod)).await {
             Ok(judgement) => judgement,

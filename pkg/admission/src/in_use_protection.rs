@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
 /// The plugin.
 pub struct StorageObjectInUseProtection;
@@ -29,7 +29,12 @@ impl Plugin for StorageObjectInUseProtection {
         a.creates() && finalizer(a).is_some()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         if let Some(finalizer) = finalizer(a) {
             meta::add_finalizer(object, finalizer);

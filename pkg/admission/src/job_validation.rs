@@ -9,7 +9,7 @@ use apimachinery::go_quote::quote;
 use async_trait::async_trait;
 use schema::object::{Object, get_object};
 
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 
 /// The plugin.
 pub struct JobValidation {
@@ -63,7 +63,7 @@ impl Plugin for JobValidation {
         a.operation == Operation::Update && a.is("batch", "jobs", "")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let (Some(job), Some(old)) = (object, a.old) else { return Ok(()) };
         if parallelism(job) == parallelism(old) {
             return Ok(());

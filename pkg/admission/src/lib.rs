@@ -1,7 +1,6 @@
 //! Admission: what may be written, deleted and connected to, asked after authorization and before it
 //! happens. Plugins see objects as trees; they never write to storage and know nothing of routes.
 
-mod again;
 mod always_admit;
 mod always_deny;
 mod always_pull_images;
@@ -18,6 +17,7 @@ mod default_toleration_seconds;
 mod deny_external_ips;
 mod durations;
 pub mod dynamic;
+mod environment;
 mod event_rate_limit;
 mod expressions;
 mod extended_resource_toleration;
@@ -33,7 +33,6 @@ mod node_declared_features;
 mod node_restriction;
 mod notes;
 mod objects;
-mod outside;
 mod owner_references;
 mod pod_group_protection;
 mod pod_group_workload;
@@ -44,6 +43,7 @@ mod pod_toleration_restriction;
 mod pod_topology_labels;
 pub mod policy;
 mod priority;
+mod reinvocation;
 mod resource_list;
 mod resource_quota;
 mod runtime_class;
@@ -75,6 +75,7 @@ pub use default_storage_class::DefaultStorageClass;
 pub use default_toleration_seconds::DefaultTolerationSeconds;
 pub use deny_external_ips::DenyServiceExternalIPs;
 pub use durations::Durations;
+pub use environment::Environment;
 pub use event_rate_limit::{EventRateLimit, EventRateLimitConfiguration};
 pub use extended_resource_toleration::ExtendedResourceToleration;
 pub use image_policy::{ImagePolicyConfiguration, ImagePolicyWebhook, ImageReviewer};
@@ -86,15 +87,14 @@ pub use namespace_exists::NamespaceExists;
 pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces};
 pub use node_declared_features::NodeDeclaredFeatureValidator;
 pub use node_restriction::NodeRestriction;
-pub use notes::{Annotation, Level, Notes};
+pub use notes::{AdmissionNotes, Annotation, Level};
 pub use objects::{Objects, Writes};
-pub use outside::Outside;
 pub use owner_references::OwnerReferencesPermissionEnforcement;
 pub use pod_group_protection::PodGroupProtection;
 pub use pod_group_workload::PodGroupWorkloadExists;
 pub use pod_node_selector::{PodNodeSelector, PodNodeSelectorConfiguration};
 pub use pod_resize::PodResizeValidator;
-pub use pod_security::{PodSecurity, PodSecurityConfiguration, PodSecurityFigures, PodSecurityFlaw};
+pub use pod_security::{PodSecurity, PodSecurityConfigError, PodSecurityConfiguration, PodSecurityFigures};
 pub use pod_toleration_restriction::{PodTolerationConfiguration, PodTolerationRestriction};
 pub use pod_topology_labels::PodTopologyLabels;
 pub use priority::Priority;
@@ -130,7 +130,7 @@ pub trait Plugin: Send + Sync + 'static {
         &self,
         _attributes: &Attributes<'_>,
         _object: Option<&mut Object>,
-        _notes: &mut Notes,
+        _notes: &mut AdmissionNotes,
     ) -> Verdict {
         Ok(())
     }
@@ -144,7 +144,7 @@ pub trait Plugin: Send + Sync + 'static {
         &self,
         _attributes: &Attributes<'_>,
         _object: Option<&Object>,
-        _notes: &mut Notes,
+        _notes: &mut AdmissionNotes,
     ) -> Verdict {
         Ok(())
     }

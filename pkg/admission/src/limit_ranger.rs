@@ -14,9 +14,9 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::resource_list::{Counting, ResourceList, Side, of_pod};
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
-use constraint::{Asked, Constraints};
+use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
+use constraint::{Constraints, RequestedResources};
 
 /// How many quantities of limit ranges may be held against how many containers, the one times the other: each such pair
 /// may become an entry of the pod, or a complaint.
@@ -65,7 +65,12 @@ impl Plugin for LimitRanger {
         }
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         if a.resource.plural == "pods" {
             for range in self.ranges(a, object).await? {
@@ -75,7 +80,7 @@ impl Plugin for LimitRanger {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         for range in self.ranges(a, object).await? {
             let mut errors = Vec::new();
@@ -117,12 +122,18 @@ fn check_pod(limit: &Object, pod: &Object, errors: &mut Vec<String>) {
     match text(limit, "type") {
         "Container" => {
             for container in containers(pod) {
-                constraints.check(&Asked::by(child(container, "resources")), errors);
+                constraints.check(&RequestedResources::by(child(container, "resources")), errors);
             }
         }
         "Pod" => {
-            let of = |side| of_pod(pod, side, Counting::default());
-            constraints.check(&Asked { requests: of(Side::Requests), limits: of(Side::Limits) }, errors);
+            let of = |side| of_pod(pod, side, CountOptions::default());
+            constraints.check(
+                &RequestedResources {
+                    requests: of(ResourceSide::Requests),
+                    limits: of(ResourceSide::Limits),
+                },
+                errors,
+            );
         }
         _ => {}
     }

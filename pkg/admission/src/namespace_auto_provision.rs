@@ -8,7 +8,7 @@ use apimachinery::status::Reason;
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, Writes};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, Writes};
 
 /// The plugin.
 pub struct NamespaceAutoProvision {
@@ -35,7 +35,7 @@ impl Plugin for NamespaceAutoProvision {
         a.creates() && !a.dry_run() && !a.namespace.is_empty() && !a.is_namespace()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         if self.objects.cached(self.namespaces, "", a.namespace).await?.is_some() {
             return Ok(());
         }

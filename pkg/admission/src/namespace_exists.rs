@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::objects::not_found;
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict};
 
 /// The plugin.
 pub struct NamespaceExists {
@@ -33,7 +33,7 @@ impl Plugin for NamespaceExists {
         a.operation != Operation::Connect && !a.namespace.is_empty() && !a.is_namespace()
     }
 
-    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         match self.objects.find(self.namespaces, "", a.namespace).await? {
             Some(_) => Ok(()),
             None => Err(not_found(self.namespaces, a.namespace)),

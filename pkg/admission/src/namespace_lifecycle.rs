@@ -11,10 +11,10 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::objects::not_found;
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 
 /// Namespaces that cannot be deleted.
-const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+const PROTECTED_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 /// How many namespaces that were deleted here are not believed to stay, whatever a view says.
 const DELETED_MAX: usize = 100;
@@ -59,7 +59,7 @@ impl NamespaceLifecycle {
     }
 
     /// Whether the view is enough to let a request pass.
-    fn is_known_to_do(&self, a: &Attributes<'_>) -> bool {
+    fn is_allowed_by_informer(&self, a: &Attributes<'_>) -> bool {
         match self.view.stays(a.namespace) {
             // Only what is new needs to know whether the namespace is going.
             Some(stays) => a.operation != Operation::Create || stays && !self.was_deleted(a.namespace),
@@ -84,15 +84,15 @@ impl Plugin for NamespaceLifecycle {
         }
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         if a.operation == Operation::Delete {
-            if IMMORTAL.contains(&a.name) {
+            if PROTECTED_NAMESPACES.contains(&a.name) {
                 return Err(a.forbidden("this namespace may not be deleted"));
             }
             self.note_deletion(a.name);
             return Ok(());
         }
-        if self.is_known_to_do(a) {
+        if self.is_allowed_by_informer(a) {
             return Ok(());
         }
         match self.objects.get(self.row, "", a.namespace).await? {
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::testing::{Store, Write};
 
-    const GOING: &str = "pods \"p\" is forbidden: unable to create new content in namespace ns because it is being \
+    const TERMINATING: &str = "pods \"p\" is forbidden: unable to create new content in namespace ns because it is being \
                          terminated";
 
     impl Namespaces for Option<bool> {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(create(), Ok(()));
         let delete = Write::of("", "v1", "namespaces").doing(Operation::Delete);
         assert_eq!(delete.deleted(&plugin, "ns"), Ok(()));
-        assert_eq!(create(), Err(GOING.to_owned()));
+        assert_eq!(create(), Err(TERMINATING.to_owned()));
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         let update = || Write::default().over(pod.clone());
         check(stays(), Write::default(), Ok(()));
         check(None, Write::default(), missing);
-        check(goes(), Write::default(), Err(GOING));
+        check(goes(), Write::default(), Err(TERMINATING));
         check(goes(), update(), Ok(()));
         check(None, update(), missing);
     }

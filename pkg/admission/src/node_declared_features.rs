@@ -11,7 +11,7 @@ use schema::object::Object;
 use crate::meta::is_sidecar;
 use crate::pod_resize::{changes_running, node_name};
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict};
 
 /// Whether a change of a pod's spec, the new one first, needs something.
 type Needs = fn(&Object, &Object) -> bool;
@@ -45,7 +45,7 @@ impl Plugin for NodeDeclaredFeatureValidator {
         a.operation == Operation::Update && (a.is_pod() || a.is("", "pods", "resize"))
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let (Some(pod), Some(old)) = (object, a.old) else { return Ok(()) };
         if !changes_running(pod, old) {
             return Ok(());

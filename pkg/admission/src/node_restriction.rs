@@ -14,18 +14,18 @@ use std::sync::Arc;
 use api::resources::{self, Resource};
 use api::semantic;
 use api::tree::{child, child_mut, maybe_text};
-use apimachinery::features::{Gate, Gates};
 use apimachinery::go_quote::quote;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::Authorizer;
 use authorization::node::node_of;
+use component_base::features::{Gate, Gates};
 use schema::object::Object;
 
 use crate::certificate_approval::signer_of;
 use crate::certificate_subject::subject;
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 
 /// The namespace of the leases by which nodes say that they are alive.
 const LEASE_NAMESPACE: &str = "kube-node-lease";
@@ -192,7 +192,12 @@ impl Plugin for NodeRestriction {
         a.operation != Operation::Connect && node_of(a.user).is_some()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(node) = node_of(a.user) else { return Ok(()) };
         if node.is_empty() {
             return Err(a.forbidden(&format!("could not determine node from user {}", quote(&a.user.name))));

@@ -5,8 +5,8 @@ use api::tree::child;
 use jsontree::Value;
 use schema::object::Object;
 
-use crate::again::Again;
-use crate::dynamic::Edited;
+use crate::dynamic::EditedObject;
+use crate::reinvocation::ReinvocationContext;
 
 const MANAGED_FIELDS: &str = "managedFields";
 
@@ -34,14 +34,14 @@ pub struct Annotation {
 
 /// What plugins say besides yes or no, in order.
 #[derive(Debug, Default, PartialEq)]
-pub struct Notes {
+pub struct AdmissionNotes {
     /// For the client, whatever becomes of the request.
     pub warnings: Vec<String>,
     annotations: Vec<Annotation>,
     /// Which webhooks to ask again.
-    pub(crate) webhooks: Again,
+    pub(crate) webhooks: ReinvocationContext,
     /// Which policies to apply again.
-    pub(crate) policies: Again,
+    pub(crate) policies: ReinvocationContext,
     round: Round,
     /// What an object had before somebody outside changed it.
     managed_fields: Option<Option<Value>>,
@@ -58,21 +58,21 @@ enum Round {
     Second,
 }
 
-impl Notes {
+impl AdmissionNotes {
     /// Has all plugins asked again that edit, once: those that were asked before do not know of a change.
-    pub(crate) fn ask_again(&mut self) {
+    pub(crate) fn request_reinvocation(&mut self) {
         if self.round == Round::First {
             self.round = Round::Unfinished;
         }
     }
 
     /// Whether plugins are being asked again.
-    pub(crate) fn is_again(&self) -> bool {
+    pub(crate) fn is_reinvocation(&self) -> bool {
         self.round == Round::Second
     }
 
     /// Begins the second round, if somebody wants one.
-    pub(crate) fn begin_again(&mut self) -> bool {
+    pub(crate) fn start_reinvocation(&mut self) -> bool {
         let wanted = self.round == Round::Unfinished;
         if wanted {
             self.round = Round::Second;
@@ -81,7 +81,7 @@ impl Notes {
     }
 
     /// Puts an object in the place of the one that somebody outside has edited.
-    pub(crate) fn replace(&mut self, object: &mut Object, edited: Edited) {
+    pub(crate) fn replace(&mut self, object: &mut Object, edited: EditedObject) {
         self.shares_labels = Some(edited.shares_labels);
         *object = edited.object;
     }
@@ -100,7 +100,7 @@ impl Notes {
 
     /// Puts back the managed fields of an object that somebody outside has broken, and tells the client (upstream's
     /// `managedFieldsValidatingAdmissionController`).
-    pub(crate) fn mend_managed_fields(&mut self, object: &mut Object) {
+    pub(crate) fn restore_managed_fields(&mut self, object: &mut Object) {
         let Some(former) = self.managed_fields.take() else { return };
         let Err(error) = managed_fields::check(object) else { return };
         self.warn(managed_fields::warning_after_admission(&error));
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_first_annotation_under_a_key_counts() {
-        let mut notes = Notes::default();
+        let mut notes = AdmissionNotes::default();
         assert!(notes.annotate("a/b", "1", Level::Metadata));
         assert!(notes.annotate("a/b", "1", Level::Metadata));
         assert!(!notes.annotate("a/b", "2", Level::Metadata));

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use authorization::Authorizer;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 /// The plugin.
 pub struct OwnerReferencesPermissionEnforcement {
@@ -54,7 +54,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
         a.writes() && !a.is("", "pods", "status")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let empty = Object::new();
         let metadata = |object| child(object, "metadata").unwrap_or(&empty);
         let (new, old) = (object.map_or(&empty, metadata), a.old.map_or(&empty, metadata));

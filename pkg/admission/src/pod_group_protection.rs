@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
 
 const FINALIZER: &str = "scheduling.k8s.io/podgroup-protection";
 
@@ -21,7 +21,12 @@ impl Plugin for PodGroupProtection {
         a.creates() && a.is("scheduling.k8s.io", "podgroups", "")
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        _: &Attributes<'_>,
+        object: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         if let Some(group) = object {
             meta::add_finalizer(group, FINALIZER);
         }

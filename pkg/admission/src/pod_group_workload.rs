@@ -9,7 +9,7 @@ use apimachinery::go_quote::quote;
 use async_trait::async_trait;
 use schema::object::{Object, get_object};
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 
 /// The plugin.
 pub struct PodGroupWorkloadExists {
@@ -35,7 +35,7 @@ impl Plugin for PodGroupWorkloadExists {
         a.creates() && a.is("scheduling.k8s.io", "podgroups", "")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let reference =
             object.and_then(|group| get_object(group, &["spec", "podGroupTemplateRef", "workload"]));
         let Some(reference) = reference else { return Ok(()) };

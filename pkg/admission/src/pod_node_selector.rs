@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use schema::object::{self, Object};
 
 use crate::objects::not_found;
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 pub use configuration::PodNodeSelectorConfiguration;
 
 const SELECTOR: &str = "scheduler.alpha.kubernetes.io/node-selector";
@@ -108,7 +108,7 @@ impl Plugin for PodNodeSelector {
         a.creates() && a.is_pod()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         let labels = self.labels(a).await?;
         if child(pod, "spec").is_some_and(|spec| conflicts(spec, &labels)) {
@@ -120,7 +120,7 @@ impl Plugin for PodNodeSelector {
         self.judge(a, pod, &labels)
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         match object {
             Some(pod) => self.judge(a, pod, &self.labels(a).await?),
             None => Ok(()),

@@ -10,8 +10,8 @@ use apimachinery::status::{Cause, Status};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::resource_list::{Counting, ResourceList, Side, of_pod};
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
+use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict, meta};
 
 /// The label by which a node says what it runs.
 const OS: &str = "kubernetes.io/os";
@@ -50,7 +50,7 @@ impl Plugin for PodResizeValidator {
         a.operation == Operation::Update && a.is("", "pods", "resize")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let (Some(pod), Some(old)) = (object, a.old) else { return Ok(()) };
         if !changes_running(pod, old) {
             return Ok(());
@@ -71,8 +71,8 @@ impl Plugin for PodResizeValidator {
 
 /// What a node has less of than the pod asks for.
 fn shortage(pod: &Object, node: &Object) -> Option<String> {
-    let counting = Counting { all_of_pod: true, statuses: false };
-    let requests = of_pod(pod, Side::Requests, counting);
+    let counting = CountOptions { all_of_pod: true, statuses: false };
+    let requests = of_pod(pod, ResourceSide::Requests, counting);
     let has = child(node, "status").map(|status| ResourceList::of(status, "allocatable")).unwrap_or_default();
     let short = |name: &str, unit: fn(&Quantity) -> i64| {
         let zero = Quantity::default();

@@ -10,7 +10,7 @@ mod policy;
 mod standard;
 #[cfg(test)]
 mod tests;
-mod wording;
+mod violation_text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta, notes};
-pub use configuration::{PodSecurityConfiguration, PodSecurityFlaw};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta, notes};
+pub use configuration::{PodSecurityConfigError, PodSecurityConfiguration};
 use figures::Mode;
 pub use figures::PodSecurityFigures;
 use policy::{Level, LevelVersion, Policy};
@@ -64,7 +64,12 @@ impl PodSecurity {
         Policy::of(namespace, &self.configuration.otherwise)
     }
 
-    async fn judge_namespace(&self, a: &Attributes<'_>, namespace: &Object, notes: &mut Notes) -> Verdict {
+    async fn judge_namespace(
+        &self,
+        a: &Attributes<'_>,
+        namespace: &Object,
+        notes: &mut AdmissionNotes,
+    ) -> Verdict {
         let (new, errors) = self.policy(namespace);
         let invalid = || {
             let status = Status::invalid(&GroupKind::new("", "Namespace"), a.name, &errors);
@@ -89,7 +94,7 @@ impl PodSecurity {
     }
 
     /// Warns of the pods of a namespace that would not be let in any more.
-    async fn warn_of_pods(&self, namespace: &str, enforce: LevelVersion, notes: &mut Notes) {
+    async fn warn_of_pods(&self, namespace: &str, enforce: LevelVersion, notes: &mut AdmissionNotes) {
         let Ok(pods) = self.objects.list(self.pods, namespace).await else {
             notes.warn("failed to list pods while checking new PodSecurity enforce level");
             return;
@@ -142,7 +147,7 @@ impl PodSecurity {
         a: &Attributes<'_>,
         object: &Object,
         template: &Object,
-        notes: &mut Notes,
+        notes: &mut AdmissionNotes,
     ) -> Verdict {
         let is_pod = a.resource.plural == "pods";
         let configuration = &self.configuration;
@@ -183,7 +188,7 @@ impl PodSecurity {
     }
 
     /// Asks nothing of an operation.
-    fn exempt(&self, a: &Attributes<'_>, why: &str, notes: &mut Notes) -> Verdict {
+    fn exempt(&self, a: &Attributes<'_>, why: &str, notes: &mut AdmissionNotes) -> Verdict {
         self.figures.exempted(a);
         annotate(notes, "exempt", why);
         Ok(())
@@ -195,7 +200,7 @@ impl PodSecurity {
         a: &Attributes<'_>,
         policy: Policy,
         (template, spec): (&Object, &Object),
-        notes: &mut Notes,
+        notes: &mut AdmissionNotes,
     ) -> Verdict {
         let is_pod = a.resource.plural == "pods";
         let cause = |policy| detail(&violations(policy, template, spec));
@@ -237,7 +242,12 @@ impl Plugin for PodSecurity {
             }
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        notes: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         let template = match a.resource.plural {
             "namespaces" => return self.judge_namespace(a, object, notes).await,
@@ -254,7 +264,7 @@ impl Plugin for PodSecurity {
 }
 
 /// Adds to the audit event.
-fn annotate(notes: &mut Notes, name: &str, value: impl Into<String>) {
+fn annotate(notes: &mut AdmissionNotes, name: &str, value: impl Into<String>) {
     notes.annotate(format!("pod-security.kubernetes.io/{name}"), value, notes::Level::Metadata);
 }
 

@@ -13,7 +13,7 @@ use jsontree::{Value, json};
 use schema::object::{self, Object};
 
 use crate::objects::not_found;
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta, toleration};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta, toleration};
 pub use configuration::PodTolerationConfiguration;
 
 const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
@@ -86,7 +86,7 @@ impl Plugin for PodTolerationRestriction {
         a.is_pod() && a.writes()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         let mut extra = Vec::new();
         if a.creates() {
@@ -105,7 +105,7 @@ impl Plugin for PodTolerationRestriction {
         self.judge(a, pod).await
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         match object {
             Some(pod) => self.judge(a, pod).await,
             None => Ok(()),

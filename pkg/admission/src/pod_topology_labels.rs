@@ -8,7 +8,7 @@ use api::tree::{child, text};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 
 /// The labels that pods inherit.
 const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
@@ -45,7 +45,12 @@ impl Plugin for PodTopologyLabels {
         a.creates() && (a.is_pod() || a.is("", "pods", "binding"))
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         let node = node_of(a, object);
         if node.is_empty() {

@@ -2,17 +2,17 @@
 //! (upstream's `plugin/policy`). What a policy means for a request is here; who knows which policies and params there
 //! are is the host.
 
-mod about;
-mod applied;
+mod apply_change;
 mod catalog;
 mod figures;
 mod index;
+mod json_converter;
 mod matching;
 mod model;
 mod mutating;
 mod mutations;
-mod native;
 mod params;
+mod policy_request;
 #[cfg(test)]
 mod tests;
 mod validating;
@@ -21,7 +21,7 @@ mod validations;
 use std::sync::Arc;
 
 use crate::Attributes;
-use crate::dynamic::Surroundings;
+use crate::dynamic::DynamicAdmissionDeps;
 pub use catalog::Policies;
 pub use figures::PolicyFigures;
 pub use model::{Binding, ParamKind, Policy, Rules};
@@ -35,7 +35,7 @@ pub use validations::Validations;
 const BUDGET: u64 = 10_000_000;
 
 /// The policies that there are now, with their bindings; `None` as long as that is not known.
-pub trait Configured: Send + Sync + 'static {
+pub trait PolicySource: Send + Sync + 'static {
     /// `ValidatingAdmissionPolicy`s.
     fn validating(&self) -> Option<Arc<Policies<Validations>>>;
 
@@ -58,11 +58,11 @@ pub trait Configured: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct PolicyParts {
     /// Which policies there are.
-    pub configured: Arc<dyn Configured>,
+    pub configured: Arc<dyn PolicySource>,
     /// The objects that bindings refer to.
     pub params: Arc<dyn Params>,
     /// What they need as webhooks do.
-    pub around: Surroundings,
+    pub around: DynamicAdmissionDeps,
     /// What is counted.
     pub figures: Arc<PolicyFigures>,
 }

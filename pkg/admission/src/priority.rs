@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jsontree::Value;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, meta};
 
 /// The policy of pods whose class says nothing and who have no class.
 const DEFAULT_POLICY: &str = "PreemptLowerPriority";
@@ -22,15 +22,15 @@ pub struct Priority {
 }
 
 /// What a class stands for.
-struct Standing {
+struct ClassValues {
     class: String,
     priority: i64,
     policy: Option<String>,
 }
 
-impl Standing {
+impl ClassValues {
     fn of(class: &Object) -> Self {
-        Standing {
+        ClassValues {
             class: meta::text(class, "name").to_owned(),
             priority: integer(class, "value"),
             policy: maybe_text(class, "preemptionPolicy").map(str::to_owned),
@@ -39,7 +39,7 @@ impl Standing {
 
     /// Without any class.
     fn lowest() -> Self {
-        Standing { class: String::new(), priority: 0, policy: Some(DEFAULT_POLICY.to_owned()) }
+        ClassValues { class: String::new(), priority: 0, policy: Some(DEFAULT_POLICY.to_owned()) }
     }
 }
 
@@ -57,13 +57,13 @@ impl Priority {
         Ok(defaults.min_by_key(|class| integer(class, "value")))
     }
 
-    async fn standing(&self, a: &Attributes<'_>, class: &str) -> Result<Standing, Box<Status>> {
+    async fn standing(&self, a: &Attributes<'_>, class: &str) -> Result<ClassValues, Box<Status>> {
         if class.is_empty() {
             let default = self.default_class().await?;
-            return Ok(default.map_or_else(Standing::lowest, |class| Standing::of(&class)));
+            return Ok(default.map_or_else(ClassValues::lowest, |class| ClassValues::of(&class)));
         }
         match self.objects.find(self.classes, "", class).await? {
-            Some(class) => Ok(Standing::of(&class)),
+            Some(class) => Ok(ClassValues::of(&class)),
             None => Err(a.forbidden(&format!("no PriorityClass with name {class} was found"))),
         }
     }
@@ -103,7 +103,12 @@ impl Plugin for Priority {
         a.writes() && (a.is_pod() || a.is("scheduling.k8s.io", "priorityclasses", ""))
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         if !a.is_pod() {
             return Ok(());
@@ -122,7 +127,7 @@ impl Plugin for Priority {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(class) = object.filter(|object| !a.is_pod() && flag(object, "globalDefault")) else {
             return Ok(());
         };

@@ -74,25 +74,25 @@ impl ResourceList {
 
 /// Which of its resources a container is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum ResourceSide {
     /// What it is sure to get.
     Requests,
     /// What it cannot exceed.
     Limits,
 }
 
-impl Side {
+impl ResourceSide {
     fn member(self) -> &'static str {
         match self {
-            Side::Requests => "requests",
-            Side::Limits => "limits",
+            ResourceSide::Requests => "requests",
+            ResourceSide::Limits => "limits",
         }
     }
 }
 
 /// What counts, besides the containers' specs and the cpu and memory of the pod as a whole.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counting {
+pub(crate) struct CountOptions {
     /// Huge pages of the pod as a whole, and the overhead of its runtime.
     pub(crate) all_of_pod: bool,
     /// What containers have while they are being resized (KEP-1287).
@@ -101,7 +101,7 @@ pub(crate) struct Counting {
 
 /// What all of a pod needs: the sum of its containers, or what its most demanding step of initialisation needs,
 /// if that is more; where the pod as a whole says it, that.
-pub(crate) fn of_pod(pod: &Object, side: Side, counting: Counting) -> ResourceList {
+pub(crate) fn of_pod(pod: &Object, side: ResourceSide, counting: CountOptions) -> ResourceList {
     let Some(spec) = child(pod, "spec") else { return ResourceList::default() };
     let status = child(pod, "status").filter(|_| counting.statuses);
     let statuses = |list| status.into_iter().flat_map(move |status| children(status, list));
@@ -139,10 +139,10 @@ pub(crate) fn of_pod(pod: &Object, side: Side, counting: Counting) -> ResourceLi
 }
 
 /// Overhead raises limits only where there are some.
-fn add_overhead(total: &mut ResourceList, overhead: &ResourceList, side: Side) {
+fn add_overhead(total: &mut ResourceList, overhead: &ResourceList, side: ResourceSide) {
     match side {
-        Side::Requests => total.add(overhead),
-        Side::Limits => {
+        ResourceSide::Requests => total.add(overhead),
+        ResourceSide::Limits => {
             for (name, quantity) in &overhead.0 {
                 if let Some(limit) = total.get_mut(name).filter(|limit| !limit.is_zero()) {
                     limit.add(quantity);
@@ -157,7 +157,7 @@ fn of_container(
     container: &Object,
     found: Option<&Object>,
     pod_status: Option<&Object>,
-    side: Side,
+    side: ResourceSide,
 ) -> ResourceList {
     let spec = child(container, "resources");
     let spec = spec.map(|resources| ResourceList::of(resources, side.member())).unwrap_or_default();
@@ -167,7 +167,7 @@ fn of_container(
     let actual = ResourceList::of(actual, side.member());
     let mut needs = if is_infeasible(pod_status) { ResourceList::default() } else { spec };
     needs.raise(&actual);
-    if side == Side::Requests {
+    if side == ResourceSide::Requests {
         needs.raise(&ResourceList::of(status, "allocatedResources"));
     }
     needs

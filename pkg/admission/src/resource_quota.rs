@@ -24,7 +24,7 @@ use futures::lock::{Mutex, MutexGuard};
 use schema::object::{self, Object};
 
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, Writes, meta};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, Writes, meta};
 use check::check;
 pub use configuration::QuotaConfiguration;
 use evaluator::Evaluator;
@@ -37,7 +37,7 @@ const STRIPES: usize = 64;
 const RECENT_MAX: usize = 256;
 
 /// Quotas as they were written last, by their key.
-type Recent = BTreeMap<String, Arc<Object>>;
+type RecentWrites = BTreeMap<String, Arc<Object>>;
 
 /// The plugin.
 pub struct ResourceQuota {
@@ -45,7 +45,7 @@ pub struct ResourceQuota {
     writes: Arc<dyn Writes>,
     quotas: &'static Resource<'static>,
     configuration: QuotaConfiguration,
-    stripes: Vec<Mutex<Recent>>,
+    stripes: Vec<Mutex<RecentWrites>>,
 }
 
 impl ResourceQuota {
@@ -63,14 +63,18 @@ impl ResourceQuota {
         ResourceQuota { configuration, ..self }
     }
 
-    async fn lock(&self, namespace: &str) -> Option<MutexGuard<'_, Recent>> {
+    async fn lock(&self, namespace: &str) -> Option<MutexGuard<'_, RecentWrites>> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(namespace);
         let stripe = usize::try_from(hash).unwrap_or_default() % STRIPES;
         Some(self.stripes.get(stripe)?.lock().await)
     }
 
     /// The quotas of a namespace, or what was written to them since.
-    async fn current(&self, namespace: &str, recent: &mut Recent) -> Result<Vec<Arc<Object>>, Box<Status>> {
+    async fn current(
+        &self,
+        namespace: &str,
+        recent: &mut RecentWrites,
+    ) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let mut quotas = self.objects.list(self.quotas, namespace).await?;
         for quota in &mut quotas {
             let key = key_of(quota);
@@ -91,7 +95,7 @@ impl ResourceQuota {
         &self,
         quotas: &[Arc<Object>],
         used: Vec<(usize, ResourceList)>,
-        recent: &mut Recent,
+        recent: &mut RecentWrites,
     ) -> Result<(), (BTreeSet<String>, Box<Status>)> {
         let mut failed = None;
         for (index, used) in used {
@@ -140,7 +144,7 @@ impl Plugin for ResourceQuota {
         !a.namespace.is_empty() && !a.is_namespace() && Evaluator::of(a).is_some()
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let (Some(object), Some(evaluator)) = (object, Evaluator::of(a)) else { return Ok(()) };
         if !evaluator.handles(a, object) {
             return Ok(());

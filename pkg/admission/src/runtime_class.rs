@@ -11,7 +11,7 @@ use jsontree::Value;
 use schema::object::{self, Object};
 
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, toleration};
+use crate::{AdmissionNotes, Attributes, Objects, Plugin, Verdict, toleration};
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
@@ -49,7 +49,7 @@ impl Plugin for RuntimeClass {
         a.creates() && a.is_pod()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let Some(class) = self.class(a, spec).await? else { return Ok(()) };
@@ -71,7 +71,7 @@ impl Plugin for RuntimeClass {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(spec) = pod.and_then(|pod| child(pod, "spec")) else { return Ok(()) };
         let class = self.class(a, spec).await?;
         match class.as_deref().and_then(|class| child(class, "overhead")) {

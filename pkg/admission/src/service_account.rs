@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use jsontree::{Value, json};
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Objects, Operation, Outside, Plugin, Verdict, meta};
+use crate::{AdmissionNotes, Attributes, Environment, Objects, Operation, Plugin, Verdict, meta};
 
 /// The account of a pod that names none. Somebody makes it in every namespace, a moment after the namespace.
 const DEFAULT: &str = "default";
@@ -30,13 +30,13 @@ const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 /// The plugin.
 pub struct ServiceAccount {
     objects: Arc<dyn Objects>,
-    outside: Arc<dyn Outside>,
+    outside: Arc<dyn Environment>,
     accounts: &'static Resource<'static>,
 }
 
 impl ServiceAccount {
     /// Looks accounts up in `objects`; waits and rolls dice `outside`. `None` if accounts are not served.
-    pub fn new(objects: Arc<dyn Objects>, outside: Arc<dyn Outside>) -> Option<Self> {
+    pub fn new(objects: Arc<dyn Objects>, outside: Arc<dyn Environment>) -> Option<Self> {
         let accounts = resources::find("", "v1", "serviceaccounts", "")?;
         Some(ServiceAccount { objects, outside, accounts })
     }
@@ -102,7 +102,7 @@ impl Plugin for ServiceAccount {
         }
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         if !a.creates() {
             return Ok(());
@@ -138,7 +138,7 @@ impl Plugin for ServiceAccount {
         }
     }
 
-    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         if a.creates() {
             return self.judge(a, pod).await;

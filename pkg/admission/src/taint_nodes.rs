@@ -7,7 +7,7 @@ use jsontree::json;
 use schema::object::Object;
 
 use crate::meta::push;
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
@@ -24,7 +24,7 @@ impl Plugin for TaintNodesByCondition {
         a.creates() && a.is("", "nodes", "")
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, node: Option<&mut Object>, _: &mut Notes) -> Verdict {
+    async fn mutate(&self, _: &Attributes<'_>, node: Option<&mut Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(node) = node else { return Ok(()) };
         let is_it = |taint: &Object| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule";
         if !child(node, "spec").is_some_and(|spec| children(spec, "taints").any(is_it)) {

@@ -13,7 +13,7 @@ use futures::FutureExt;
 use jsontree::Value;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Objects, Operation, Options, Outside, Plugin, Verdict, Writes};
+use crate::{AdmissionNotes, Attributes, Environment, Objects, Operation, Options, Plugin, Verdict, Writes};
 
 /// A request of which nothing is known.
 pub(crate) static REQUEST: LazyLock<RequestContext> = LazyLock::new(RequestContext::default);
@@ -120,7 +120,7 @@ impl Writes for Store {
 }
 
 #[async_trait]
-impl Outside for Store {
+impl Environment for Store {
     fn number(&self) -> u32 {
         0
     }
@@ -209,7 +209,7 @@ impl Write {
         if !plugin.handles(&attributes) {
             return Ok(());
         }
-        let notes = &mut Notes::default();
+        let notes = &mut AdmissionNotes::default();
         let asked = async {
             plugin.mutate(&attributes, None, notes).await?;
             plugin.validate(&attributes, None, notes).await
@@ -224,7 +224,8 @@ impl Write {
         let name = crate::meta::text(&object, "name").to_owned();
         let attributes = self.attributes(&name);
         if plugin.handles(&attributes) {
-            let done = plugin.mutate(&attributes, Some(&mut object), &mut Notes::default()).now_or_never();
+            let done =
+                plugin.mutate(&attributes, Some(&mut object), &mut AdmissionNotes::default()).now_or_never();
             done.expect("plugins only wait for what tests answer at once")
                 .map_err(|status| status.message)?;
         }
@@ -235,7 +236,7 @@ impl Write {
     pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Result<Vec<String>, String> {
         let object = object(value);
         let attributes = self.attributes(crate::meta::text(&object, "name"));
-        let mut notes = Notes::default();
+        let mut notes = AdmissionNotes::default();
         if plugin.handles(&attributes) {
             let done = plugin.validate(&attributes, Some(&object), &mut notes).now_or_never();
             done.expect("plugins only wait for what tests answer at once")

@@ -20,7 +20,7 @@ pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
     let mut merged = Vec::with_capacity(all.len());
     for (value, toleration) in all {
         later.remove(&toleration);
-        if !kept.covers(&toleration) && !later.covers_as_another(&toleration) {
+        if !kept.covers(&toleration) && !later.covered_by_other(&toleration) {
             kept.insert(toleration);
             merged.push(value.clone());
         }
@@ -47,7 +47,7 @@ struct Toleration<'v> {
 
 /// What tolerations have in common that cover others alike, but for the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Reach<'v> {
+struct CoveredRange<'v> {
     key: &'v str,
     effect: &'v str,
     /// `None` for any.
@@ -79,13 +79,13 @@ impl<'v> Toleration<'v> {
 
     /// What this covers; `None` if it covers nothing but itself. An empty operator is `Equal` here alone, as
     /// upstream has it.
-    fn reach(&self) -> Option<Reach<'v>> {
+    fn reach(&self) -> Option<CoveredRange<'v>> {
         let value = match self.operator {
             "" | "Equal" => Some(self.value),
             "Exists" => None,
             _ => return None,
         };
-        Some(Reach { key: self.key, effect: self.effect, value })
+        Some(CoveredRange { key: self.key, effect: self.effect, value })
     }
 
     /// A time counts for one effect only.
@@ -94,12 +94,12 @@ impl<'v> Toleration<'v> {
     }
 
     /// The reaches of whatever covers this.
-    fn covering(&self) -> impl Iterator<Item = Reach<'v>> {
+    fn covering(&self) -> impl Iterator<Item = CoveredRange<'v>> {
         let Self { key, operator, value, effect, .. } = *self;
         let reaches = move |effect| {
-            let exact = (operator == "Equal").then_some(Reach { key, effect, value: Some(value) });
-            let any_key = (!key.is_empty()).then_some(Reach { key: "", effect, value: None });
-            [exact, Some(Reach { key, effect, value: None }), any_key]
+            let exact = (operator == "Equal").then_some(CoveredRange { key, effect, value: Some(value) });
+            let any_key = (!key.is_empty()).then_some(CoveredRange { key: "", effect, value: None });
+            [exact, Some(CoveredRange { key, effect, value: None }), any_key]
         };
         let any_effect = (!effect.is_empty()).then(|| reaches(""));
         reaches(effect).into_iter().chain(any_effect.into_iter().flatten()).flatten()
@@ -110,7 +110,7 @@ impl<'v> Toleration<'v> {
 #[derive(Default)]
 struct Index<'v> {
     all: HashMap<Toleration<'v>, usize>,
-    by_reach: HashMap<Reach<'v>, BTreeSet<(Limit, Toleration<'v>)>>,
+    by_reach: HashMap<CoveredRange<'v>, BTreeSet<(Limit, Toleration<'v>)>>,
 }
 
 impl<'v> Index<'v> {
@@ -136,11 +136,11 @@ impl<'v> Index<'v> {
 
     /// Whether one of these tolerates all that `narrow` does.
     fn covers(&self, narrow: &Toleration<'v>) -> bool {
-        self.all.contains_key(narrow) || self.covers_as_another(narrow)
+        self.all.contains_key(narrow) || self.covered_by_other(narrow)
     }
 
     /// Whether one of these does that differs from it.
-    fn covers_as_another(&self, narrow: &Toleration<'v>) -> bool {
+    fn covered_by_other(&self, narrow: &Toleration<'v>) -> bool {
         narrow.covering().filter_map(|reach| self.by_reach.get(&reach)).any(|alike| {
             let longest = alike.iter().rev().find(|(_, wide)| wide != narrow);
             longest.is_some_and(|(limit, _)| *limit >= Limit(narrow.seconds))

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use authorization::Authorizer;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict, signer};
+use crate::{AdmissionNotes, Attributes, Plugin, Verdict, signer};
 
 /// What the garbage collector and migrations of storage change.
 const OF_COLLECTOR: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
@@ -46,7 +46,7 @@ impl Plugin for ClusterTrustBundleAttest {
         a.writes() && (a.resource.group, a.resource.plural) == ("certificates.k8s.io", "clustertrustbundles")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let Some(bundle) = object else { return Ok(()) };
         let name = child(bundle, "spec").map_or("", |spec| text(spec, "signerName"));
         if name.is_empty() || a.old.is_some_and(|old| same_meaning(bundle, old)) {

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::default_storage_class::class_of;
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Objects, Operation, Plugin, Verdict};
 
 const UNBOUND: &str = "Only bound persistent volume claims can be expanded";
 const UNSUPPORTED: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions \
@@ -56,7 +56,7 @@ impl Plugin for PersistentVolumeClaimResize {
         a.operation == Operation::Update && a.is("", "persistentvolumeclaims", "")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut AdmissionNotes) -> Verdict {
         let (Some(new), Some(old)) = (object, a.old) else { return Ok(()) };
         if size(new) <= size(old) {
             return Ok(());

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::dynamic::Surroundings;
+use crate::dynamic::DynamicAdmissionDeps;
 pub use figures::WebhookFigures;
 pub use hook::{Hook, ServicePort, Target};
 pub use hooks::Hooks;
@@ -48,7 +48,7 @@ pub trait Caller: Send + Sync + 'static {
 }
 
 /// The hooks that are configured now; `None` as long as that is not known.
-pub trait Configured: Send + Sync + 'static {
+pub trait WebhookSource: Send + Sync + 'static {
     /// Of `MutatingWebhookConfiguration`s.
     fn mutating(&self) -> Option<Arc<Hooks>>;
 
@@ -71,11 +71,11 @@ pub trait Configured: Send + Sync + 'static {
 #[derive(Clone)]
 pub struct Webhooks {
     /// Whom to ask.
-    pub configured: Arc<dyn Configured>,
+    pub configured: Arc<dyn WebhookSource>,
     /// Who carries questions.
     pub caller: Arc<dyn Caller>,
     /// What they need as policies do.
-    pub around: Surroundings,
+    pub around: DynamicAdmissionDeps,
     /// What is counted.
     pub figures: Arc<WebhookFigures>,
 }

@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use apimachinery::features::Release;
+use component_base::features::Release;
 
 use crate::managed_fields::FieldManager;
 use crate::resources::{self, Handle, Resource};
@@ -23,7 +23,7 @@ pub use custom::CustomResource;
 pub use definition::Definition;
 pub use endpoints::Endpoints;
 pub use proxied::{Document, Proxied, ProxiedVersion};
-pub use serving::Serving;
+pub use serving::ServedSelection;
 
 /// The priority that upstream's aggregator gives its own group.
 const AGGREGATOR_PRIORITY: u32 = 20_000;
@@ -157,7 +157,7 @@ impl Catalog {
         }
         let name = group.name.clone();
         replace(&mut self.own, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
-        self.layer(&name);
+        self.rebuild_group(&name);
     }
 
     /// The groups by name.

@@ -6,7 +6,7 @@
 use std::fmt::{self, Debug, Write};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 /// Upper bounds in microseconds.
 const BOUNDS: [(&str, u64); 11] = [
@@ -27,16 +27,16 @@ const BOUNDS: [(&str, u64); 11] = [
 type Elapsed = Box<dyn Fn() -> Duration + Send + Sync>;
 
 /// How long rules took to compile and to judge.
-pub struct CelTimes {
+pub struct CelMetrics {
     elapsed: Elapsed,
     compilations: Histogram<11>,
     evaluations: Histogram<11>,
 }
 
-impl CelTimes {
+impl CelMetrics {
     /// Nothing yet. `elapsed` tells the time since any moment, and never less than before.
     pub fn new(elapsed: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        CelTimes {
+        CelMetrics {
             elapsed: Box::new(elapsed),
             compilations: Histogram::default(),
             evaluations: Histogram::default(),
@@ -82,7 +82,7 @@ impl CelTimes {
     }
 }
 
-impl Debug for CelTimes {
+impl Debug for CelMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CelTimes").finish_non_exhaustive()
     }
@@ -98,7 +98,7 @@ mod tests {
     fn what_takes_time_is_observed() {
         let ticks = AtomicU64::new(0);
         // Each look at the clock is 20 ms later.
-        let times = CelTimes::new(move || Duration::from_millis(20 * ticks.fetch_add(1, Relaxed)));
+        let times = CelMetrics::new(move || Duration::from_millis(20 * ticks.fetch_add(1, Relaxed)));
         assert_eq!(times.compiling(|| 7), 7);
         assert_eq!(times.evaluating(|| 8), 8);
         times.evaluating(|| ());

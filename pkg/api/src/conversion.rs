@@ -25,7 +25,7 @@ mod scaling_metrics;
 mod spokes;
 mod workload;
 
-pub use normalise::{NormaliseError, held_as_member, normalise_for_storage};
+pub use normalise::{NormaliseError, internal_field_annotation, normalise_for_storage};
 
 use crate::resources::{self, Resource};
 use jsontree::Value;

@@ -7,16 +7,16 @@
 //! the same answer.
 
 mod compare;
-mod found;
+mod evaluate;
 mod parse;
-mod run;
+mod selected_value;
 #[cfg(test)]
 mod tests;
 mod unquote;
 
-pub use found::Found;
+pub use evaluate::{EvaluationBudget, Failure};
 pub use parse::ParseError;
-pub use run::{Failure, Work};
+pub use selected_value::SelectedValue;
 
 use jsontree::Object;
 
@@ -94,10 +94,14 @@ impl JsonPath {
     ///
     /// # Errors
     /// No part may fail, also those behind the first.
-    pub fn first<'a>(&'a self, object: &'a Object, work: &mut Work) -> Result<Option<Found<'a>>, Failure> {
+    pub fn first<'a>(
+        &'a self,
+        object: &'a Object,
+        work: &mut EvaluationBudget,
+    ) -> Result<Option<SelectedValue<'a>>, Failure> {
         let mut first = None;
         for (at, part) in self.parts.iter().enumerate() {
-            let found = run::of_part(part, object, work)?;
+            let found = evaluate::of_part(part, object, work)?;
             if at == 0 {
                 first = found.first().copied();
             }
@@ -109,7 +113,11 @@ impl JsonPath {
     ///
     /// # Errors
     /// A value is not of the kind that a step is for, or there is more to do than `work` allows.
-    pub fn find<'a>(&'a self, object: &'a Object, work: &mut Work) -> Result<Vec<Vec<Found<'a>>>, Failure> {
-        self.parts.iter().map(|part| Ok(run::of_part(part, object, work)?.into_vec())).collect()
+    pub fn find<'a>(
+        &'a self,
+        object: &'a Object,
+        work: &mut EvaluationBudget,
+    ) -> Result<Vec<Vec<SelectedValue<'a>>>, Failure> {
+        self.parts.iter().map(|part| Ok(evaluate::of_part(part, object, work)?.into_vec())).collect()
     }
 }

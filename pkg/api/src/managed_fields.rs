@@ -13,7 +13,7 @@ mod engine;
 mod entries;
 mod last_applied;
 mod manager_name;
-mod outside;
+mod pending_conversions;
 mod scale;
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ mod timestamps;
 mod versions;
 
 pub use manager_name::manager_or_user_agent;
-pub use outside::{Conversions, Question};
+pub use pending_conversions::{ConversionRequest, PendingConversions};
 pub use scale::{ReplicasPaths, replicas_paths, to_parent, to_scale};
 pub use timestamps::ignore_timestamps;
 
@@ -39,7 +39,7 @@ use crate::resources::{Handle, Resource};
 use crate::tree::{child, text};
 use engine::{Engine, Failure};
 use entries::Managed;
-use versions::{Through, Versions};
+use versions::{VersionConverter, Versions};
 
 /// Manages the fields of what is written through one endpoint. Made once per endpoint.
 ///
@@ -65,7 +65,7 @@ pub struct ApplyOptions<'a> {
     /// Stamped on what changes, in whole seconds.
     pub now: UnixTime,
     /// What is known of conversions that the process cannot make.
-    pub outside: Option<&'a Conversions>,
+    pub outside: Option<&'a PendingConversions>,
 }
 
 impl FieldManager {
@@ -123,7 +123,7 @@ impl FieldManager {
         new: &mut Object,
         manager: &str,
         now: UnixTime,
-        outside: Option<&Conversions>,
+        outside: Option<&PendingConversions>,
     ) -> Result<(), String> {
         let managed = self.managed_before(live, new);
         remove(new);
@@ -132,13 +132,13 @@ impl FieldManager {
         }
         let (live_value, new_value) = match live {
             // No other version is looked at, so neither is what did not change.
-            Some(live) if self.speaks_only_the_stored_version(&managed) => {
-                let (live, new) = changes::differing(live, new);
+            Some(live) if self.uses_only_stored_version(&managed) => {
+                let (live, new) = changes::differing_parts(live, new);
                 (Cow::Owned(self.value("live", &live)?), self.value("new", &new)?)
             }
             live => (self.live_value(live)?, self.value("new", new)?),
         };
-        let versions = Through { versions: &self.versions, outside };
+        let versions = VersionConverter { versions: &self.versions, outside };
         let managed = self.engine(&versions).update(&live_value, &new_value, managed, manager, now)?;
         drop((live_value, new_value));
         entries::set(new, managed.encode());
@@ -147,7 +147,7 @@ impl FieldManager {
 
     /// Whether a failure of [`update`](Self::update) should be logged: at most one a second, as upstream,
     /// because clients can cause them at will (a ServiceAccount whose `secrets` have no `name` is enough).
-    pub fn tells_failure(&self, now: UnixTime) -> bool {
+    pub fn should_log_failure(&self, now: UnixTime) -> bool {
         self.told.swap(now.seconds, Ordering::Relaxed) != now.seconds
     }
 
@@ -178,7 +178,7 @@ impl FieldManager {
         let managed = Managed::decode_stored(live.and_then(entries::of).unwrap_or_default())
             .map_err(|error| Failure::Text(format!("failed to decode managed fields: {error}")))?;
         let live_value = self.live_value(live).map_err(Failure::Text)?;
-        let versions = Through { versions: &self.versions, outside: options.outside };
+        let versions = VersionConverter { versions: &self.versions, outside: options.outside };
         let engine = self.engine(&versions);
         let name = engine.name(&patch);
         let remembered = (options.manager == last_applied::KUBECTL).then(|| patch.clone());
@@ -219,7 +219,7 @@ impl FieldManager {
     }
 
     /// Whether the endpoint and all managers speak the version that objects are stored in.
-    fn speaks_only_the_stored_version(&self, managed: &Managed) -> bool {
+    fn uses_only_stored_version(&self, managed: &Managed) -> bool {
         let stored = self.versions.stored();
         self.row().kind_group_version == stored && managed.sets.values().all(|set| set.api_version == stored)
     }
@@ -228,7 +228,7 @@ impl FieldManager {
         self.row.row()
     }
 
-    fn engine<'a>(&'a self, versions: &'a Through<'a>) -> Engine<'a> {
+    fn engine<'a>(&'a self, versions: &'a VersionConverter<'a>) -> Engine<'a> {
         Engine {
             converter: versions,
             api_version: self.row().kind_group_version,

@@ -45,7 +45,7 @@ const SECRETS_OF_VOLUMES: [(&str, &str); 8] = [
 const SECRETS_OF_PERSISTENT_VOLUMES: [(&str, &str); 2] =
     [("csi", "nodeStageSecretRef"), ("csi", "nodeExpandSecretRef")];
 /// Sources whose secret is in the namespace that it names, even if that is empty.
-const NEVER_IN_THE_CLAIMS_NAMESPACE: [&str; 3] = ["cinder", "storageos", "csi"];
+const ALWAYS_IN_NAMED_NAMESPACE: [&str; 3] = ["cinder", "storageos", "csi"];
 
 /// An object that refers to others.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl<'a> Referrer<'a> {
             vec![(azure.get("secretNamespace").filled_or(bound), azure.get("secretName").text())];
         for (source, reference) in SECRETS_OF_VOLUMES.iter().chain(&SECRETS_OF_PERSISTENT_VOLUMES) {
             let secret = spec.get(source).get(reference);
-            let namespace = if NEVER_IN_THE_CLAIMS_NAMESPACE.contains(source) {
+            let namespace = if ALWAYS_IN_NAMED_NAMESPACE.contains(source) {
                 secret.get("namespace").text()
             } else {
                 secret.get("namespace").filled_or(bound)

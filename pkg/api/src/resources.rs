@@ -35,7 +35,7 @@ mod storagemigration;
 #[cfg(test)]
 mod tests;
 
-pub use builtin::{Act, Backend, Builtin, Review, Stream};
+pub use builtin::{Backend, Builtin, EndpointOperation, Review, Stream};
 pub use groups::{Group, GroupVersion};
 pub use handle::{CustomRow, CustomTexts, Handle};
 pub use lifecycle::{Lifecycle, gate, storage_version};
@@ -61,7 +61,7 @@ pub struct Resource<'a> {
     /// The kind of the resource itself, also for its subresources; `None` for custom resources.
     pub builtin: Option<Builtin>,
     /// What requests do.
-    pub act: Act,
+    pub act: EndpointOperation,
     /// Kind of the body; for connect subresources the kind of their options.
     pub kind: &'a str,
     /// `apiVersion` of `kind`. Differs from `group_version` where a subresource speaks a kind of
@@ -87,7 +87,7 @@ pub struct Resource<'a> {
     /// Shape of a list; none where there is no `list` verb.
     pub list_message: Option<&'static Message>,
     /// Where and how objects are kept; none for subresources and for what is never stored.
-    pub storage: Option<Storage<'a>>,
+    pub storage: Option<StorageSpec<'a>>,
     /// Opaque name of the storage version in discovery; equal in all versions that share a storage.
     pub storage_version_hash: &'a str,
     /// PUT of a missing object creates it.
@@ -130,7 +130,7 @@ pub struct Resource<'a> {
 
 /// How objects of a resource are kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Storage<'a> {
+pub struct StorageSpec<'a> {
     /// `apiVersion` of the stored form.
     pub group_version: &'a str,
     /// Kind of the stored form.
@@ -210,7 +210,7 @@ const RESOURCE: Resource<'static> = Resource {
     plural: "",
     subresource: "",
     builtin: None,
-    act: Act::Store,
+    act: EndpointOperation::Store,
     kind: "",
     kind_group_version: "",
     singular: "",
@@ -258,8 +258,8 @@ const fn protobuf(
     kind: &'static str,
     message: &'static Message,
     prefix: &'static str,
-) -> Option<Storage<'static>> {
-    Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Protobuf, custom: None })
+) -> Option<StorageSpec<'static>> {
+    Some(StorageSpec { group_version, kind, message, prefix, encoding: Encoding::Protobuf, custom: None })
 }
 
 const fn json(
@@ -267,8 +267,8 @@ const fn json(
     kind: &'static str,
     message: &'static Message,
     prefix: &'static str,
-) -> Option<Storage<'static>> {
-    Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Json, custom: None })
+) -> Option<StorageSpec<'static>> {
+    Some(StorageSpec { group_version, kind, message, prefix, encoding: Encoding::Json, custom: None })
 }
 
 /// The groups in discovery order, those included that have no version served by default.
@@ -295,7 +295,7 @@ pub fn find(
 }
 
 /// What is not stored, as a form that holds nothing.
-static NOTHING: Storage<'static> = Storage {
+static EMPTY_STORAGE: StorageSpec<'static> = StorageSpec {
     group_version: "",
     kind: "",
     message: &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS,
@@ -306,8 +306,8 @@ static NOTHING: Storage<'static> = Storage {
 
 impl<'a> Resource<'a> {
     /// How objects are stored. For what is not stored, a form that nothing can be read from.
-    pub fn stored_form(&self) -> &Storage<'a> {
-        self.storage.as_ref().unwrap_or(&NOTHING)
+    pub fn stored_form(&self) -> &StorageSpec<'a> {
+        self.storage.as_ref().unwrap_or(&EMPTY_STORAGE)
     }
 
     /// Whether the verb is served.

@@ -21,12 +21,11 @@ mod tests;
 
 use apimachinery::field::{ErrorList, Path};
 use jsontree::Value;
+use schema::memory::{BudgetExceeded, DecodeBudget};
 use schema::object::Object;
-use schema::room::{NoRoom, Room};
 
-pub use coerce::{Coercion, salvage_metadata};
-pub use compile::Literals;
-pub use compile::literal;
+pub use coerce::{Coercion, drop_malformed_metadata};
+pub use compile::{Literals, literal};
 pub use correlate::Correlation;
 pub use node::Node;
 
@@ -63,8 +62,8 @@ impl Structural {
     ///
     /// # Errors
     /// They take more room than [defaults may](Room::of_defaults); some are filled in.
-    pub fn default(&self, object: &mut Object) -> Result<(), NoRoom> {
-        default::default_members(&self.root, object, &mut Room::of_defaults())
+    pub fn default(&self, object: &mut Object) -> Result<(), BudgetExceeded> {
+        default::default_members(&self.root, object, &mut DecodeBudget::of_defaults())
     }
 
     /// Whether an object without a status is given one.
@@ -74,13 +73,13 @@ impl Structural {
 
     /// What is wrong with a new object.
     pub fn validate(&self, object: &Object) -> ErrorList {
-        check::faults_of_members(&Path::NIL, &self.root, object, Correlation::NONE)
+        check::validate_object(&Path::NIL, &self.root, object, Correlation::NONE)
     }
 
     /// What is wrong with an object that replaces `old`. What is wrong with parts that did not change is left out
     /// (KEP-4008).
     pub fn validate_update(&self, object: &Object, old: &Object) -> ErrorList {
-        check::faults_of_members(
+        check::validate_object(
             &Path::NIL,
             &self.root,
             object,
@@ -108,7 +107,7 @@ impl Structural {
 
 /// What is wrong with a default of a node, which may be a whole object. `path` is that of the value. Only if it and
 /// objects within say what they are, it is held against its schema.
-pub fn faults_of_default(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
+pub fn validate_default(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
     match embedded::validate(path, node, value, is_object) {
         errors if errors.is_empty() => check::faults(path, node, value, Correlation::NONE),
         errors => errors,

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 
 use crate::{Event, Figures, Sink};
 
@@ -64,7 +64,7 @@ impl Batch {
         let of_thread = Arc::clone(&weight);
         let thread = std::thread::Builder::new()
             .name("audit-batches".to_owned())
-            .spawn(move || hand_on(&*sink, options, &*clock, &waiting, &of_thread))?;
+            .spawn(move || deliver(&*sink, options, &*clock, &waiting, &of_thread))?;
         Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), weight, figures })
     }
 
@@ -106,14 +106,14 @@ impl Sink for Batch {
 }
 
 /// Hands events on until nobody can send any more.
-fn hand_on(
+fn deliver(
     sink: &dyn Sink,
     options: BatchOptions,
     clock: &dyn Clock,
     waiting: &Receiver<Box<Event>>,
     weight: &AtomicUsize,
 ) {
-    let mut tokens = options.throttle.map(|throttle| Tokens::new(throttle, clock.now()));
+    let mut tokens = options.throttle.map(|throttle| TokenBucket::new(throttle, clock.now()));
     while let Ok(first) = waiting.recv() {
         let mut batch = vec![*first];
         let began = clock.now();
@@ -134,15 +134,15 @@ fn hand_on(
 }
 
 /// A bucket of tokens, which fills by itself.
-struct Tokens {
+struct TokenBucket {
     throttle: Throttle,
     held: f64,
     at: UnixTime,
 }
 
-impl Tokens {
+impl TokenBucket {
     fn new(throttle: Throttle, now: UnixTime) -> Self {
-        Tokens { throttle, held: f64::from(throttle.burst), at: now }
+        TokenBucket { throttle, held: f64::from(throttle.burst), at: now }
     }
 
     /// Takes a token, and says how long to wait until it is there.
@@ -159,8 +159,8 @@ impl Tokens {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use apimachinery::clock::TestClock;
     use apimachinery::request_context::AuditId;
+    use component_base::clock::TestClock;
 
     use super::*;
     use crate::event::tests::event;
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn a_throttle_lets_a_burst_through_and_then_so_many_a_second() {
         let start = UnixTime::from_seconds(100);
-        let mut tokens = Tokens::new(Throttle { per_second: 2.0, burst: 2 }, start);
-        let waits = |tokens: &mut Tokens, now| tokens.take(now).as_millis();
+        let mut tokens = TokenBucket::new(Throttle { per_second: 2.0, burst: 2 }, start);
+        let waits = |tokens: &mut TokenBucket, now| tokens.take(now).as_millis();
         assert_eq!([0; 4].map(|_| waits(&mut tokens, start)), [0, 0, 500, 1000]);
         assert_eq!(waits(&mut tokens, UnixTime::from_seconds(200)), 0);
     }

@@ -1,7 +1,7 @@
 //! What is recorded of a request (`audit.k8s.io/v1`, kind `Event`), and how it is written: members in the order of
 //! upstream's Go struct, texts as Go's JSON writes them.
 
-mod asked;
+mod request_record;
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -16,7 +16,7 @@ use schema::json_write::write_string;
 
 use crate::{Content, Level, Stage};
 
-pub use asked::Asked;
+pub use request_record::RequestRecord;
 
 /// The members that say what a thing is, `Event` or `EventList`.
 const EVENT: &[u8] = br#""kind":"Event","apiVersion":"audit.k8s.io/v1""#;
@@ -32,7 +32,7 @@ pub struct Event {
     /// When in its life.
     pub stage: Stage,
     /// What it asks for, and who sent it.
-    pub asked: Asked,
+    pub asked: RequestRecord,
     /// What it is about, if that is a resource.
     pub object: Option<ObjectReference>,
     /// What came of it, once that is known.
@@ -55,12 +55,12 @@ pub struct ObjectReference {
     /// The request. One that is about no resource says nothing of it.
     pub request: Arc<RequestContext>,
     /// What the object in the request says where the request does not; `None` for none.
-    pub brought: Option<Box<Brought>>,
+    pub brought: Option<Box<BodyObjectMeta>>,
 }
 
 /// What an object in a request says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Brought {
+pub struct BodyObjectMeta {
     /// Namespace.
     pub namespace: String,
     /// Name.
@@ -296,7 +296,7 @@ impl ObjectReference {
     }
 
     /// What the request says, or else what its object says.
-    fn said(&self, info: fn(&RequestInfo) -> &String, brought: fn(&Brought) -> &String) -> &str {
+    fn said(&self, info: fn(&RequestInfo) -> &String, brought: fn(&BodyObjectMeta) -> &String) -> &str {
         let said = Some(&self.request.info).filter(|info| info.is_resource).map(info);
         let said = said.filter(|said| !said.is_empty());
         said.or_else(|| self.brought.as_deref().map(brought)).map_or("", String::as_str)
@@ -306,7 +306,7 @@ impl ObjectReference {
         let info = Some(&self.request.info).filter(|info| info.is_resource);
         let brought = self.brought.as_deref();
         let of_info = |part: fn(&RequestInfo) -> &String| info.map_or("", |info| part(info));
-        let of_object = |part: fn(&Brought) -> &String| brought.map_or("", |brought| part(brought));
+        let of_object = |part: fn(&BodyObjectMeta) -> &String| brought.map_or("", |brought| part(brought));
         let mut members = Members::begin(out);
         members.text_if_any("resource", of_info(|info| &info.resource));
         members.text_if_any("namespace", self.namespace());

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use apimachinery::clock::Clock;
 use apimachinery::time::{UnixTime, parse_time};
+use component_base::clock::Clock;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -61,7 +61,7 @@ impl File {
         let (of_thread, time) = (Arc::clone(&options), Arc::clone(&clock));
         std::thread::Builder::new()
             .name("audit-log-files".to_owned())
-            .spawn(move || keep_tidy(&of_thread, &*time, &words))?;
+            .spawn(move || run_cleanup(&of_thread, &*time, &words))?;
         Ok(File { options, clock, open: None, tidy })
     }
 
@@ -163,7 +163,7 @@ fn time_in(name: &str, prefix: &str, extension: &str) -> Option<UnixTime> {
     parse_time(&format!("{day}T{}Z", time.replace('-', ":"))).ok()
 }
 
-fn keep_tidy(options: &FileOptions, clock: &dyn Clock, words: &Receiver<()>) {
+fn run_cleanup(options: &FileOptions, clock: &dyn Clock, words: &Receiver<()>) {
     while words.recv().is_ok() {
         if let Err(error) = tidy(options, clock.now()) {
             tracing::warn!(%error, path = %options.path.display(), "cannot look after old audit logs");

@@ -20,7 +20,7 @@ mod sink;
 pub use batch::{Batch, BatchOptions, Throttle};
 pub use content::Content;
 pub use error::Error;
-pub use event::{Asked, Brought, Event, ObjectReference, ResponseStatus, write_list};
+pub use event::{BodyObjectMeta, Event, ObjectReference, RequestRecord, ResponseStatus, write_list};
 pub use figures::Figures;
 pub use file::{File, FileOptions};
 pub use level::{Level, Stage, Stages};

@@ -37,14 +37,14 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Writes a line for each event, in the order in which they are handed over.
 pub struct Log {
-    lines: Arc<Lines>,
+    lines: Arc<LineBuffer>,
     format: Format,
-    wait: Wait,
+    wait: Buffering,
 }
 
 /// Which lines wait for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wait {
+enum Buffering {
     /// None.
     Never,
     /// All, until an answer is sent ([`Sink::settle`]).
@@ -54,7 +54,7 @@ enum Wait {
 }
 
 /// Lines, and where they are written.
-struct Lines {
+struct LineBuffer {
     /// Who writes locks this before `state`.
     out: Mutex<Out>,
     state: Mutex<State>,
@@ -90,8 +90,8 @@ impl Log {
     pub fn new(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> Self {
         let out = Mutex::new(Out { to: out, lines: Vec::new() });
         let (left, settled) = (AtomicU64::new(0), AtomicU64::new(0));
-        let lines = Lines { out, state: Mutex::default(), wake: Condvar::new(), left, settled, figures };
-        Log { lines: Arc::new(lines), format, wait: Wait::Never }
+        let lines = LineBuffer { out, state: Mutex::default(), wake: Condvar::new(), left, settled, figures };
+        Log { lines: Arc::new(lines), format, wait: Buffering::Never }
     }
 
     /// The same, but lines wait until [`Sink::settle`] is called, 10 ms at most: a system call for all requests whose
@@ -100,7 +100,7 @@ impl Log {
     /// # Errors
     /// The system's, when there is no thread.
     pub fn waiting(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> io::Result<Self> {
-        Log::new(out, format, figures).late(Wait::Answer)
+        Log::new(out, format, figures).with_background_writer(Buffering::Answer)
     }
 
     /// The same, but a thread of its own writes the lines, within 10 ms, and nobody waits for it. When `waiting_max` of
@@ -114,13 +114,15 @@ impl Log {
         figures: Arc<Figures>,
         waiting_max: usize,
     ) -> io::Result<Self> {
-        Log::new(out, format, figures).late(Wait::Always(waiting_max))
+        Log::new(out, format, figures).with_background_writer(Buffering::Always(waiting_max))
     }
 
-    fn late(mut self, wait: Wait) -> io::Result<Self> {
+    fn with_background_writer(mut self, wait: Buffering) -> io::Result<Self> {
         self.wait = wait;
         let lines = Arc::clone(&self.lines);
-        std::thread::Builder::new().name("audit-log".to_owned()).spawn(move || lines.write_late())?;
+        std::thread::Builder::new()
+            .name("audit-log".to_owned())
+            .spawn(move || lines.run_background_writer())?;
         Ok(self)
     }
 
@@ -146,11 +148,11 @@ impl Log {
 impl Sink for Log {
     fn process(&self, events: &[Event]) -> bool {
         match (self.wait, events) {
-            (Wait::Always(waiting_max), _) => {
+            (Buffering::Always(waiting_max), _) => {
                 self.leave(events, waiting_max);
                 true
             }
-            (Wait::Answer, [event])
+            (Buffering::Answer, [event])
                 if self.lines.leave(|lines| self.append(event, lines), usize::MAX, CHUNK_BYTES) =>
             {
                 true
@@ -170,7 +172,7 @@ impl Sink for Log {
     }
 
     fn settle(&self) {
-        if self.wait == Wait::Answer && self.lines.is_unsettled() {
+        if self.wait == Buffering::Answer && self.lines.is_unsettled() {
             self.lines.write(&[]);
         }
     }
@@ -188,7 +190,7 @@ impl Drop for Log {
     }
 }
 
-impl Lines {
+impl LineBuffer {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,7 +233,7 @@ impl Lines {
         lines.extend_from_slice(more);
         let (mut rest, mut good) = (lines.as_slice(), true);
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(piece_of(rest));
+            let (piece, behind) = rest.split_at(chunk_len(rest));
             if let Err(error) = to.write_all(piece).and_then(|()| to.flush()) {
                 let lost = String::from_utf8_lossy(piece);
                 self.figures.lost("log", &error, lost.lines().map(str::to_owned));
@@ -246,7 +248,7 @@ impl Lines {
     }
 
     /// Writes what others have left waiting, until all is over. Sleeps while they leave nothing.
-    fn write_late(&self) {
+    fn run_background_writer(&self) {
         let mut state = self.lock();
         while !state.ended {
             let left = self.left.load(Acquire);
@@ -262,7 +264,7 @@ impl Lines {
 }
 
 /// How many bytes of whole lines are written at once, of these.
-fn piece_of(lines: &[u8]) -> usize {
+fn chunk_len(lines: &[u8]) -> usize {
     let is_end = |byte: &u8| *byte == b'\n';
     let whole = match lines.get(..CHUNK_BYTES) {
         Some(chunk) => chunk.iter().rposition(is_end).or_else(|| lines.iter().position(is_end)),
@@ -376,7 +378,7 @@ mod tests {
         for finish in [Log::finish as fn(&Log), |_| ()] {
             let out = Out::default();
             let mut log = Log::new(Box::new(out.clone()), Format::Json, Arc::default());
-            log.wait = Wait::Answer;
+            log.wait = Buffering::Answer;
             assert!(log.process(&[at(Stage::RequestReceived)]));
             assert!(out.0.lock().unwrap().is_empty());
             finish(&log);

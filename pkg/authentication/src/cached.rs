@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use crate::cache_counters::CacheCounters;
 use crate::chain::{TokenAuthenticator, TokenUser};
-use crate::memory::{Key, Memory, key};
+use crate::expiring_cache::{ExpiringCache, Key, key};
 
 /// How many tokens are found out about at the same time; others are refused.
-const FLIGHTS_MAX: usize = 1024;
+const IN_FLIGHT_MAX: usize = 1024;
 
 type Outcome = Result<Option<TokenUser>, String>;
 
@@ -32,7 +32,7 @@ struct Inner {
     /// How long it is remembered that a token stands for nobody.
     failure: Duration,
     counters: Arc<CacheCounters>,
-    known: Memory<Option<TokenUser>>,
+    known: ExpiringCache<Option<TokenUser>>,
     flights: Mutex<Flights>,
 }
 
@@ -53,7 +53,7 @@ impl Cached {
             success,
             failure,
             counters,
-            known: Memory::default(),
+            known: ExpiringCache::default(),
             flights: Mutex::default(),
         }))
     }
@@ -74,7 +74,7 @@ impl TokenAuthenticator for Cached {
             let under_way = flights.get(&key).cloned();
             match under_way {
                 Some(flight) => flight,
-                None if flights.len() >= FLIGHTS_MAX => {
+                None if flights.len() >= IN_FLIGHT_MAX => {
                     return Err("too many tokens are being looked at".to_owned());
                 }
                 None => {

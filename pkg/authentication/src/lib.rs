@@ -15,7 +15,7 @@ mod cached;
 mod certificate;
 mod chain;
 mod csv;
-mod memory;
+mod expiring_cache;
 pub mod oidc;
 mod proof;
 mod request_header;

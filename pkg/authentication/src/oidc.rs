@@ -19,16 +19,16 @@ mod verifier;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use apimachinery::clock::Clock;
 use apimachinery::field::{Error, Path, aggregate};
 use apimachinery::request_notes::Notes;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use client::{Dialer, Way};
+use client::{DialPath, Dialer};
+use component_base::clock::Clock;
 use tokio::time::Instant;
 
 use crate::chain::{TokenAuthenticator, TokenUser};
-use claims::Meaning;
+use claims::ClaimMapper;
 pub use config::{
     AnonymousAuth, AnonymousCondition, AuthenticationConfiguration, ClaimMappings, ClaimValidationRule,
     Issuer, JwtAuthenticator, PrefixedClaimOrExpression,
@@ -41,7 +41,7 @@ pub use metrics::{Metrics, label_hash};
 use provider::Provider;
 use token::untrusted_issuer;
 use validate::Limits;
-use verifier::{Demands, Verifier};
+use verifier::{TokenRequirements, Verifier};
 
 /// What decides about issuers besides their configuration.
 #[derive(Clone)]
@@ -54,7 +54,7 @@ pub struct IssuerOptions {
     /// (`StructuredAuthenticationConfigurationEgressSelector`).
     pub egress: bool,
     /// The ways that it may name; `None` where none is configured.
-    pub ways: Option<IssuerWays>,
+    pub ways: Option<IssuerEgress>,
     /// The time by which tokens end.
     pub clock: Arc<dyn Clock>,
     /// What is counted.
@@ -63,11 +63,11 @@ pub struct IssuerOptions {
 
 /// The ways to issuers; `None` for one that is not configured.
 #[derive(Debug, Clone, Default)]
-pub struct IssuerWays {
+pub struct IssuerEgress {
     /// `controlplane`.
-    pub control_plane: Option<Way>,
+    pub control_plane: Option<DialPath>,
     /// `cluster`.
-    pub cluster: Option<Way>,
+    pub cluster: Option<DialPath>,
 }
 
 impl IssuerOptions {
@@ -83,8 +83,8 @@ impl IssuerOptions {
         let ways = self.ways.as_ref().ok_or_else(required)?;
         match if selector == "cluster" { &ways.cluster } else { &ways.control_plane } {
             None => Err(format!("oidc: egress lookup for {selector:?} is not configured")),
-            Some(Way::Direct) => Ok(None),
-            Some(Way::Through(dialer)) => Ok(Some(Arc::clone(dialer))),
+            Some(DialPath::Direct) => Ok(None),
+            Some(DialPath::Through(dialer)) => Ok(Some(Arc::clone(dialer))),
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct Issuers {
 
 struct OneIssuer {
     url: String,
-    meaning: Meaning,
+    meaning: ClaimMapper,
     verifier: Verifier,
     distributed: Option<Distributed>,
 }
@@ -172,7 +172,7 @@ impl OneIssuer {
         }
         let dialer = options.dialer(&jwt.issuer.egress_selector_type)?;
         let provider = Provider::new(&jwt.issuer, dialer)?;
-        let demands = Demands {
+        let demands = TokenRequirements {
             audiences: jwt.issuer.audiences.clone(),
             algorithms: options.algorithms.clone(),
             clock: Arc::clone(&options.clock),
@@ -187,7 +187,12 @@ impl OneIssuer {
         });
         let url = jwt.issuer.url.clone();
         let verifier = Verifier::new(&url, demands, provider);
-        Ok(OneIssuer { url, meaning: Meaning { config: jwt.clone(), expressions }, verifier, distributed })
+        Ok(OneIssuer {
+            url,
+            meaning: ClaimMapper { config: jwt.clone(), expressions },
+            verifier,
+            distributed,
+        })
     }
 
     async fn user(&self, token: &str) -> Result<TokenUser, String> {

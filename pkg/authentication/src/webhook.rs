@@ -59,12 +59,12 @@ impl WebhookTokens {
 struct Answer {
     kind: String,
     api_version: String,
-    status: Option<Judgement>,
+    status: Option<ReviewStatus>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Judgement {
+struct ReviewStatus {
     authenticated: bool,
     user: Option<User>,
     audiences: Option<Vec<String>>,

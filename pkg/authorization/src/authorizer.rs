@@ -18,7 +18,7 @@ use crate::{Attributes, Rules};
 pub use union::{Member, Union};
 
 /// Done when what an authorizer decides by is there.
-pub type Filling<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+pub type LoadFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// What one authorizer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Failure {
 
 /// Why something is not allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct Denial {
     /// Whether somebody said no; if not, nobody said yes.
     pub denied: bool,
     /// In the authorizer's words; may be empty.
@@ -55,7 +55,7 @@ pub struct Refused {
     pub error: Option<String>,
 }
 
-impl Refused {
+impl Denial {
     /// What went wrong and why not, in one text (upstream's `error: reason`).
     pub fn explained(self) -> String {
         match self.error {
@@ -71,13 +71,13 @@ impl Decision {
     ///
     /// # Errors
     /// [`Refused`] for everything but a yes.
-    pub fn outcome(self) -> Result<Arc<str>, Refused> {
+    pub fn outcome(self) -> Result<Arc<str>, Denial> {
         match self {
             Decision::Allow(reason) => Ok(reason),
-            Decision::Deny(reason) => Err(Refused { denied: true, reason, error: None }),
-            Decision::NoOpinion(reason) => Err(Refused { denied: false, reason, error: None }),
+            Decision::Deny(reason) => Err(Denial { denied: true, reason, error: None }),
+            Decision::NoOpinion(reason) => Err(Denial { denied: false, reason, error: None }),
             Decision::Failed(Failure { denied, reason, error }) => {
-                Err(Refused { denied, reason, error: Some(error) })
+                Err(Denial { denied, reason, error: Some(error) })
             }
         }
     }
@@ -143,8 +143,8 @@ pub async fn authorize(
     let attributes = Attributes::of_request(&user, info);
     match authorizer.decide(attributes).await.outcome() {
         Ok(reason) => Ok(Authorized { user, reason }),
-        Err(Refused { error: Some(error), .. }) => Err(Unauthorized::Failed(error)),
-        Err(Refused { denied, reason, .. }) => {
+        Err(Denial { error: Some(error), .. }) => Err(Unauthorized::Failed(error)),
+        Err(Denial { denied, reason, .. }) => {
             let status = Box::new(forbidden(attributes, &reason));
             Err(Unauthorized::Forbidden { status, reason, denied })
         }

@@ -19,12 +19,12 @@ use crate::webhook::Options;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {
     /// At least one.
-    pub authorizers: Vec<Configured>,
+    pub authorizers: Vec<AuthorizerConfig>,
 }
 
 /// One authorizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Configured {
+pub struct AuthorizerConfig {
     /// What it decides by.
     pub mode: Mode,
     /// What metrics call it.
@@ -50,7 +50,7 @@ impl Configuration {
         let configured = |mode: &Mode| {
             let webhook = webhook.filter(|_| *mode == Mode::Webhook).cloned();
             let name = if webhook.is_some() { "default".to_owned() } else { mode.default_name() };
-            Configured { mode: *mode, name, webhook }
+            AuthorizerConfig { mode: *mode, name, webhook }
         };
         Configuration { authorizers: modes.iter().map(configured).collect() }
     }
@@ -99,7 +99,7 @@ impl Configuration {
         let named = self.authorizers.iter().filter(|configured| configured.mode != Mode::Webhook);
         let wrong = named.filter(|configured| configured.name != configured.mode.default_name());
         wrong
-            .map(|Configured { mode, name, .. }| {
+            .map(|AuthorizerConfig { mode, name, .. }| {
                 format!(
                     "expected name {} for authorizer {} instead of {name}",
                     mode.default_name(),

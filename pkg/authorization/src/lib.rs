@@ -16,11 +16,11 @@ pub mod webhook;
 pub use abac::Policies;
 pub use attributes::Attributes;
 pub use authorizer::{
-    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, Failure, Filling, MastersOnly, Member,
-    Refused, Unauthorized, Union, authorize, forbidden, require,
+    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, Denial, Failure, LoadFuture, MastersOnly,
+    Member, Unauthorized, Union, authorize, forbidden, require,
 };
 pub use error::Error;
 pub use figures::{Figures, Series};
-pub use mode::{Connect, Means, Mode};
-pub use reload::{Reloadable, Reloaded};
+pub use mode::{AuthorizerDeps, Connect, Mode};
+pub use reload::{Reload, Reloadable};
 pub use rules::{PathRule, ResourceRule, Rules};

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 
-use crate::config::{Configuration, Configured, WebhookConfiguration};
+use crate::config::{AuthorizerConfig, Configuration, WebhookConfiguration};
 use crate::figures::Figures;
 use crate::node::{Graphs, NodeAuthorizer, Policy};
 use crate::rbac::{Rbac, Roles};
@@ -61,7 +61,7 @@ impl Mode {
 pub type Connect = Box<dyn Fn(&WebhookConfiguration) -> Result<Arc<dyn Caller>, Error> + Send + Sync>;
 
 /// What authorizers decide by. What is missing cannot be used.
-pub struct Means {
+pub struct AuthorizerDeps {
     /// For RBAC.
     pub roles: Option<Arc<dyn Roles>>,
     /// For Node.
@@ -76,7 +76,7 @@ pub struct Means {
     pub figures: Arc<Figures>,
 }
 
-impl Means {
+impl AuthorizerDeps {
     /// The authorizers of a configuration as one: `system:masters` first, then each in order.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Means {
         Ok(Union::of_members(members))
     }
 
-    fn one(&self, configured: &Configured) -> Result<Arc<dyn Authorizer>, Error> {
+    fn one(&self, configured: &AuthorizerConfig) -> Result<Arc<dyn Authorizer>, Error> {
         let name = configured.mode.name();
         let missing = || {
             format!("authorizer type {name} is not allowed if it was not enabled at initial server startup")
@@ -118,7 +118,7 @@ impl Means {
     }
 }
 
-impl fmt::Debug for Means {
+impl fmt::Debug for AuthorizerDeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Means").finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@
 
 mod decide;
 mod graph;
-mod texts;
+mod interner;
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub use decide::decide;
 pub use graph::{Graph, Owned, PodUse, Vertex, VolumeUse};
 
 use crate::rbac::Rule;
-use crate::{Attributes, Authorizer, Decision, Filling, Rules};
+use crate::{Attributes, Authorizer, Decision, LoadFuture, Rules};
 
 /// The group that all nodes are in.
 const GROUP_NODES: &str = "system:nodes";
@@ -36,7 +36,7 @@ pub fn node_of(user: &UserInfo) -> Option<&str> {
 pub trait Graphs: Send + Sync + 'static {
     /// Done when the graph has everything that is stored, or it is not worth waiting for any longer; `None` if nobody has to
     /// wait. Who decides by it waits first.
-    fn filling(&self) -> Option<Filling<'_>> {
+    fn filling(&self) -> Option<LoadFuture<'_>> {
         None
     }
 

@@ -24,11 +24,11 @@ pub use covers::{TooMany, missing};
 pub use index::{Binding, Index, RoleKind, RoleRef, Subject};
 pub use rule::Rule;
 
-use crate::{Attributes, Authorizer, Decision, Filling, PathRule, ResourceRule, Rules};
-use long::Long;
+use crate::{Attributes, Authorizer, Decision, LoadFuture, PathRule, ResourceRule, Rules};
+use long::LongDecision;
 
 /// How many texts of rules are held against a request before others have their turn: less than a millisecond's work.
-const TEXTS_AT_ONCE: usize = 50_000;
+const YIELD_AFTER_STRINGS: usize = 50_000;
 /// What a list of rules may take as JSON, about, in bytes. In memory it takes some twenty times as much while it is made,
 /// and whoever may ask for it need not have any rights.
 const LISTED_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -37,7 +37,7 @@ const LISTED_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub trait Roles: Send + Sync + 'static {
     /// Done when the index has everything that is stored, or it is not worth waiting for any longer; `None` if nobody has to
     /// wait. Who decides by it waits first.
-    fn filling(&self) -> Option<Filling<'_>> {
+    fn filling(&self) -> Option<LoadFuture<'_>> {
         None
     }
 
@@ -53,7 +53,7 @@ impl Roles for Index {
 }
 
 /// Waits until the index has everything, where there is something to wait for.
-async fn filled(roles: &dyn Roles) {
+async fn wait_until_loaded(roles: &dyn Roles) {
     if let Some(filling) = roles.filling() {
         filling.await;
     }
@@ -76,9 +76,10 @@ pub struct Rbac(pub Arc<dyn Roles>);
 #[async_trait]
 impl Authorizer for Rbac {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
-        filled(&*self.0).await;
+        wait_until_loaded(&*self.0).await;
         let looked = read(&*self.0, |index| {
-            decide_within(index, &attributes, TEXTS_AT_ONCE).ok_or_else(|| Long::of(index, &attributes))
+            decide_within(index, &attributes, YIELD_AFTER_STRINGS)
+                .ok_or_else(|| LongDecision::of(index, &attributes))
         });
         match looked {
             None => Decision::NoOpinion(String::new()),
@@ -88,7 +89,7 @@ impl Authorizer for Rbac {
     }
 
     async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
-        filled(&*self.0).await;
+        wait_until_loaded(&*self.0).await;
         read(&*self.0, |index| listed(index, user, namespace)).unwrap_or_default()
     }
 }

@@ -10,17 +10,17 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 
 use crate::config::Configuration;
-use crate::{Attributes, Authorizer, Decision, Error, Means, Mode, Rules, Union};
+use crate::{Attributes, Authorizer, AuthorizerDeps, Decision, Error, Mode, Rules, Union};
 
 /// What came of a look at the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reloaded {
+pub enum Reload {
     /// It says what it said before.
     Unchanged,
     /// It counts from now on.
     Replaced,
     /// It is not valid, for this reason, and what was before goes on.
-    Kept(String),
+    Invalid(String),
 }
 
 /// What was read last.
@@ -31,7 +31,7 @@ struct Last {
 
 /// Decides as a configuration says that may be replaced.
 pub struct Reloadable {
-    means: Means,
+    means: AuthorizerDeps,
     /// What every configuration must have: the modes of the first one.
     required: BTreeSet<Mode>,
     last: Mutex<Last>,
@@ -43,31 +43,31 @@ impl Reloadable {
     ///
     /// # Errors
     /// As [`Means::authorizer`].
-    pub fn new(means: Means, config: Configuration, text: Vec<u8>) -> Result<Self, Error> {
+    pub fn new(means: AuthorizerDeps, config: Configuration, text: Vec<u8>) -> Result<Self, Error> {
         let current = ArcSwap::from_pointee(means.authorizer(&config)?);
         let required = config.modes();
         Ok(Reloadable { means, required, last: Mutex::new(Last { text, config }), current })
     }
 
     /// Takes the text of a configuration, which is perhaps new.
-    pub fn reload(&self, text: Vec<u8>) -> Reloaded {
+    pub fn reload(&self, text: Vec<u8>) -> Reload {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if text == last.text {
-            return Reloaded::Unchanged;
+            return Reload::Unchanged;
         }
         last.text = text;
         let config = match Configuration::parse(&last.text, &self.required) {
-            Ok(config) if config == last.config => return Reloaded::Unchanged,
+            Ok(config) if config == last.config => return Reload::Unchanged,
             Ok(config) => config,
-            Err(error) => return Reloaded::Kept(error.to_string()),
+            Err(error) => return Reload::Invalid(error.to_string()),
         };
         last.config = config;
         match self.means.authorizer(&last.config) {
             Ok(union) => {
                 self.current.store(Arc::new(union));
-                Reloaded::Replaced
+                Reload::Replaced
             }
-            Err(error) => Reloaded::Kept(error.to_string()),
+            Err(error) => Reload::Invalid(error.to_string()),
         }
     }
 }

@@ -2,25 +2,25 @@
 //! it has said is remembered for a while.
 
 mod conditions;
-mod remembered;
+mod response_cache;
 mod review;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use jsontree::Value;
 
 use crate::figures::{Ended, Series};
 use crate::{Attributes, Authorizer, Decision, Error, Failure, Rules};
 
 pub use conditions::Conditions;
-use remembered::Remembered;
-use review::Verdict;
+use response_cache::ResponseCache;
+use review::ReviewStatus;
 pub use review::Version;
 
 /// An attempt to ask a service.
@@ -40,7 +40,7 @@ impl Attempt {
 
 /// What a service answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct CallResponse {
     /// The body.
     pub body: Vec<u8>,
     /// How long the attempt took that it came of.
@@ -55,7 +55,11 @@ pub trait Caller: Send + Sync + 'static {
     ///
     /// # Errors
     /// In words, what came of the last attempt.
-    async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, Error>;
+    async fn ask(
+        &self,
+        review: Vec<u8>,
+        failed: &(dyn Fn(Attempt) + Send + Sync),
+    ) -> Result<CallResponse, Error>;
 }
 
 /// How a service is asked and what its answers are worth.
@@ -79,7 +83,7 @@ pub struct Webhook {
     options: Options,
     clock: Arc<dyn Clock>,
     series: Arc<Series>,
-    remembered: Mutex<Remembered>,
+    remembered: Mutex<ResponseCache>,
 }
 
 impl Webhook {
@@ -94,7 +98,7 @@ impl Webhook {
     }
 
     /// Whether a request concerns the service.
-    fn concerns(&self, attributes: &Attributes<'_>) -> Result<bool, Error> {
+    fn matches_conditions(&self, attributes: &Attributes<'_>) -> Result<bool, Error> {
         if self.options.conditions.is_empty() {
             return Ok(true);
         }
@@ -112,7 +116,7 @@ impl Webhook {
     }
 
     /// What the service says, or said a while ago.
-    async fn verdict(&self, attributes: &Attributes<'_>) -> Result<Verdict, Error> {
+    async fn verdict(&self, attributes: &Attributes<'_>) -> Result<ReviewStatus, Error> {
         let spec = review::spec(attributes, self.options.version);
         let key = spec.to_string();
         let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +131,7 @@ impl Webhook {
         Ok(verdict)
     }
 
-    async fn ask(&self, spec: Value) -> Result<Verdict, Error> {
+    async fn ask(&self, spec: Value) -> Result<ReviewStatus, Error> {
         let version = self.options.version;
         let last = Mutex::new(Ended::Error);
         let mut pending = Pending {
@@ -189,21 +193,21 @@ impl fmt::Debug for Webhook {
 #[async_trait]
 impl Authorizer for Webhook {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
-        match self.concerns(&attributes) {
+        match self.matches_conditions(&attributes) {
             Ok(true) => {}
             Ok(false) => return Decision::NoOpinion(String::new()),
             Err(error) => return self.failure(error.to_string()),
         }
         match self.verdict(&attributes).await {
             Err(error) => self.failure(error.to_string()),
-            Ok(Verdict { denied: true, allowed: true, reason }) => Decision::Failed(Failure {
+            Ok(ReviewStatus { denied: true, allowed: true, reason }) => Decision::Failed(Failure {
                 denied: true,
                 reason: reason.to_string(),
                 error: "webhook subject access review returned both allow and deny response".to_owned(),
             }),
-            Ok(Verdict { denied: true, reason, .. }) => Decision::Deny(reason.to_string()),
-            Ok(Verdict { allowed: true, reason, .. }) => Decision::Allow(reason),
-            Ok(Verdict { reason, .. }) => Decision::NoOpinion(reason.to_string()),
+            Ok(ReviewStatus { denied: true, reason, .. }) => Decision::Deny(reason.to_string()),
+            Ok(ReviewStatus { allowed: true, reason, .. }) => Decision::Allow(reason),
+            Ok(ReviewStatus { reason, .. }) => Decision::NoOpinion(reason.to_string()),
         }
     }
 

@@ -9,7 +9,7 @@
 //! [core]: crate::core
 
 mod counters;
-mod rewound;
+mod past_states;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ use crate::{Element, Error, Watch, WatchQuery, WatchStart};
 pub use crate::core::{Incoming, Limits, Snapshot};
 pub(crate) use counters::Counters;
 pub use counters::Figures;
-use rewound::Rewound;
+use past_states::PastStates;
 
 /// What a [`Cache`] is made from.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ pub struct Cache {
     writer: Mutex<()>,
     /// Never to be filled again. Set before the last reset, looked at under the lock of `writer`.
     retired: AtomicBool,
-    rewound: Mutex<Rewound>,
+    rewound: Mutex<PastStates>,
     pub(crate) counters: Counters,
 }
 
@@ -203,7 +203,7 @@ impl Cache {
         let mut snapshot = Snapshot::clone(&nearest);
         let mut end = nearest.next();
         while end > position {
-            let changes = lock(&self.state).undo(position, end)?;
+            let changes = lock(&self.state).changes_to_undo(position, end)?;
             end = end.saturating_sub(changes.len() as u64);
             snapshot = rewind(&snapshot, changes.iter().map(|change| &**change), last);
         }

@@ -174,7 +174,7 @@ impl Delegator {
     /// that were retired.
     pub async fn ready(&self) {
         for resource in self.inner.resources.load().iter().filter(|resource| resource.founding) {
-            resource.settled().await;
+            resource.wait_until_settled().await;
         }
     }
 }

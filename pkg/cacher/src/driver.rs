@@ -12,9 +12,9 @@
 
 mod backoff;
 mod feed;
-mod fill;
-mod life;
-mod mend;
+mod initial_list;
+mod retry_unreadable;
+mod session;
 mod slot;
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::delegator::Inner;
 use crate::resource::Stage;
 use backoff::Backoff;
 use feed::End;
-use life::Life;
+use session::Session;
 
 /// How often the caches drop what is old or not used any more.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(15);
@@ -76,7 +76,7 @@ async fn keep(inner: &Inner, mut seed: Option<Arc<Seed>>) {
     let mut backoff = Backoff::default();
     loop {
         let begun = Instant::now();
-        let end = match Life::begin(inner, seed.take()).await {
+        let end = match Session::begin(inner, seed.take()).await {
             Ok(mut life) => life.run().await,
             Err(error) => End::Gap(error.to_string()),
         };
@@ -111,7 +111,7 @@ impl Inner {
     /// Takes every cache out of service that is in it.
     fn reset(&self, reason: &str) {
         let now = Instant::now();
-        for resource in self.resources.load().iter().filter(|resource| !resource.is_resting()) {
+        for resource in self.resources.load().iter().filter(|resource| !resource.is_dormant()) {
             if let Some(cache) = &resource.cache {
                 resource.enter(Stage::Filling);
                 cache.reset(Some(reason.to_owned()), now);

@@ -39,16 +39,16 @@ pub(crate) struct Frontier {
 }
 
 /// Counts one who waits, while it lives.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaiterGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaiterGuard<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
-        Waiting(count)
+        WaiterGuard(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -95,7 +95,7 @@ impl Frontier {
     }
 
     async fn wait(&self, count: &AtomicUsize, revision: Revision) -> bool {
-        let _waiting = Waiting::new(count);
+        let _waiting = WaiterGuard::new(count);
         self.arrived.notify_one();
         timeout(WAIT_MAX, self.reached(revision)).await.is_ok()
     }
@@ -116,7 +116,7 @@ impl Frontier {
     pub(crate) async fn chase(&self, store: &dyn Storage) {
         loop {
             self.arrived.notified().await;
-            while self.lags().await {
+            while self.has_lagging_readers().await {
                 if let Err(error) = store.request_progress().await {
                     tracing::debug!(%error, "no progress for readers that wait");
                     if matches!(error, storage::Error::Refused(_)) {
@@ -135,7 +135,7 @@ impl Frontier {
 
     /// Gives the watch its time, then says whether there is somebody for whom to ask. What came into
     /// being while the watch had its time is given time of its own.
-    async fn lags(&self) -> bool {
+    async fn has_lagging_readers(&self) -> bool {
         let target = self.known.load(Ordering::SeqCst);
         let reached = async {
             self.reached(target).await;

@@ -7,7 +7,6 @@
 //! forms for those who write elements out.
 
 pub mod cache;
-mod census;
 mod core;
 mod delegator;
 mod driver;
@@ -22,11 +21,11 @@ mod predicate;
 mod read_index;
 mod resource;
 mod seed;
+mod stats;
 mod uncached;
 mod watch;
 
 pub use crate::core::Limits;
-pub use census::Census;
 pub use delegator::{Delegator, Difference, Error, Found, Freshness};
 pub use driver::Driver;
 pub use element::{Damage, Element, Header, HeaderBuilder, Ingest};
@@ -37,6 +36,7 @@ pub use options::Options;
 pub use predicate::{Field, FieldTerm, Predicate, ShardTerm};
 pub use resource::{Resource, ResourceConfig, Scope};
 pub use seed::Seed;
+pub use stats::ResourceStats;
 pub use watch::{Event, EventType, Lag, Progress, Watch, WatchQuery, WatchStart};
 
 #[cfg(test)]

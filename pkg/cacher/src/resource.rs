@@ -63,9 +63,9 @@ pub struct Resource {
 
 /// Reads values as another does; one over which that panics cannot be read. It must not stop the
 /// driver, which reads the values of all.
-struct Guarded(Arc<dyn Ingest>);
+struct PanicSafeIngest(Arc<dyn Ingest>);
 
-impl Ingest for Guarded {
+impl Ingest for PanicSafeIngest {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
         // What a panic leaves in the header is thrown away with it.
         let read = catch_unwind(AssertUnwindSafe(|| self.0.ingest(value, header)));
@@ -81,7 +81,7 @@ impl Resource {
         founding: bool,
         asked: Option<Arc<Notify>>,
     ) -> Self {
-        config.ingest = Arc::new(Guarded(config.ingest));
+        config.ingest = Arc::new(PanicSafeIngest(config.ingest));
         let stage = match (&cache, &asked) {
             (Some(_), Some(_)) => Stage::Resting,
             (Some(_), None) => Stage::Filling,
@@ -106,38 +106,38 @@ impl Resource {
     /// was retired never is.
     pub async fn ready(&self) -> bool {
         self.ask();
-        self.reaches(|stage| stage != Stage::Filling).await == Stage::Ready
+        self.wait_for_stage(|stage| stage != Stage::Filling).await == Stage::Ready
     }
 
     /// Has its cache filled, if it rests.
     fn ask(&self) {
         let Some(asked) = &self.asked else { return };
-        if self.goes_on(|stage| stage == Stage::Resting, Stage::Filling) {
+        if self.transition(|stage| stage == Stage::Resting, Stage::Filling) {
             asked.notify_one();
         }
     }
 
     /// Whether its cache is filled when somebody first asks.
-    pub(crate) fn is_filled_when_asked(&self) -> bool {
+    pub(crate) fn is_filled_on_demand(&self) -> bool {
         self.asked.is_some()
     }
 
     /// Whether nobody has asked yet for its cache, which is not filled therefore.
-    pub(crate) fn is_resting(&self) -> bool {
+    pub(crate) fn is_dormant(&self) -> bool {
         self.stage() == Stage::Resting
     }
 
     /// Waits until its cache is filled or rests.
-    pub(crate) async fn settled(&self) {
-        self.reaches(|stage| stage != Stage::Filling).await;
+    pub(crate) async fn wait_until_settled(&self) {
+        self.wait_for_stage(|stage| stage != Stage::Filling).await;
     }
 
     /// Waits until the delegator lets it go.
     pub async fn retired(&self) {
-        self.reaches(|stage| stage == Stage::Retired).await;
+        self.wait_for_stage(|stage| stage == Stage::Retired).await;
     }
 
-    async fn reaches(&self, wanted: impl Fn(Stage) -> bool) -> Stage {
+    async fn wait_for_stage(&self, wanted: impl Fn(Stage) -> bool) -> Stage {
         loop {
             let mut moved = pin!(self.moved.notified());
             // From here on no move is missed; so look only now.
@@ -161,19 +161,19 @@ impl Resource {
 
     /// Takes note of what the driver has done with its cache. Nothing comes after retirement.
     pub(crate) fn enter(&self, stage: Stage) {
-        self.goes_on(|current| current != stage && current != Stage::Retired, stage);
+        self.transition(|current| current != stage && current != Stage::Retired, stage);
     }
 
     /// Enters a stage if it is in one that allows it; says whether it did.
-    fn goes_on(&self, allows: impl Fn(Stage) -> bool, to: Stage) -> bool {
+    fn transition(&self, allows: impl Fn(Stage) -> bool, to: Stage) -> bool {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let goes_on = allows(*stage);
-        if goes_on {
+        let transition = allows(*stage);
+        if transition {
             *stage = to;
             drop(stage);
             self.moved.notify_waiters();
         }
-        goes_on
+        transition
     }
 
     /// Ends its watches and empties its cache, for good.

@@ -6,7 +6,7 @@ use crate::value::Check;
 
 /// What the host's authorizer said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct AuthorizerDecision {
     /// Whether it is allowed; "no opinion" is no.
     pub allowed: bool,
     /// Why.
@@ -20,5 +20,5 @@ pub struct Verdict {
 pub trait Authorizer: fmt::Debug {
     /// Whether the verb is allowed on what the check describes: a path if it has one, otherwise a resource of
     /// any version. Selectors that do not parse count as absent.
-    fn authorize(&self, check: &Check<'_>, verb: &str) -> Verdict;
+    fn authorize(&self, check: &Check<'_>, verb: &str) -> AuthorizerDecision;
 }

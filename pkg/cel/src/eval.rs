@@ -21,9 +21,9 @@ mod times;
 
 use crate::arena::{Abort, Arena, Outcome};
 use crate::plan::{Charge, Node, NodeId, Op, Plan, Span, Step};
+use crate::step_budget::StepBudget;
 use crate::value::{GrowingMap, Map, Value, equal};
-use crate::work::Work;
-use cost::{Costs, Stack, Trace, Untraced};
+use cost::{Costs, NoTrace, Trace, ValueStack};
 
 /// The cost that one evaluation may have in Kubernetes.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
@@ -82,9 +82,9 @@ pub fn evaluate<'a>(
         *slot = *variable;
     }
     if plan.traced {
-        run::<Stack<'_>>(plan, slots, arena, limit, cancel)
+        run::<ValueStack<'_>>(plan, slots, arena, limit, cancel)
     } else {
-        run::<Untraced>(plan, slots, arena, limit, cancel)
+        run::<NoTrace>(plan, slots, arena, limit, cancel)
     }
 }
 
@@ -98,10 +98,10 @@ fn run<'a, T: Trace<'a>>(
     limit: u64,
     cancel: Option<&dyn Cancel>,
 ) -> Evaluation<'a> {
-    let mut machine = Machine {
+    let mut machine = Evaluator {
         plan,
         arena,
-        work: Work::default(),
+        work: StepBudget::default(),
         costs: Costs::<T>::new(limit),
         slots,
         cancel,
@@ -115,7 +115,7 @@ fn run<'a, T: Trace<'a>>(
 
 /// Runs a call of one argument, outside any plan.
 pub(crate) fn constant_call<'a>(op: Op, arg: Value<'a>, arena: &'a Arena) -> Outcome<'a> {
-    let context = Context { arena, work: &Work::default() };
+    let context = Context { arena, work: &StepBudget::default() };
     context.run(op, &[arg], None)
 }
 
@@ -123,13 +123,13 @@ pub(crate) fn constant_call<'a>(op: Op, arg: Value<'a>, arena: &'a Arena) -> Out
 #[derive(Clone, Copy)]
 struct Context<'a, 'w> {
     arena: &'a Arena,
-    work: &'w Work,
+    work: &'w StepBudget,
 }
 
-struct Machine<'a, 'c, T> {
+struct Evaluator<'a, 'c, T> {
     plan: &'a Plan,
     arena: &'a Arena,
-    work: Work,
+    work: StepBudget,
     costs: Costs<T>,
     slots: &'c mut [Option<Value<'a>>],
     cancel: Option<&'c dyn Cancel>,
@@ -138,7 +138,7 @@ struct Machine<'a, 'c, T> {
     depth: u32,
 }
 
-impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
+impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     fn context(&self) -> Context<'a, '_> {
         Context { arena: self.arena, work: &self.work }
     }

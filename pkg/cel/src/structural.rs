@@ -65,12 +65,12 @@ pub struct CompiledRule {
 pub struct RuleEnvironments {
     declared: Arc<Declared>,
     place: Place,
-    new: Pair,
-    stored: Pair,
+    new: OldSelfEnvironments,
+    stored: OldSelfEnvironments,
 }
 
 /// Environments for rules whose `oldSelf` is the value before, or an optional of it.
-struct Pair {
+struct OldSelfEnvironments {
     plain: Environment,
     optional: Environment,
 }
@@ -85,7 +85,10 @@ impl RuleEnvironments {
         let types = Arc::new(types);
         let pair = |base: &Environment| {
             let env = base.clone().declare(types.clone(), declared.clone()).variable(SELF, ty);
-            Pair { plain: env.clone().variable(OLD_SELF, ty), optional: env.variable(OLD_SELF, old) }
+            OldSelfEnvironments {
+                plain: env.clone().variable(OLD_SELF, ty),
+                optional: env.variable(OLD_SELF, old),
+            }
         };
         Self { declared: declared.clone(), place, new: pair(new), stored: pair(stored) }
     }

@@ -99,9 +99,9 @@ fn deep_expressions_run_on_a_small_stack() {
     assert_eq!(outcome(&format!("{maps}.size()")), Ok("3".into()));
 }
 
-struct Gone;
+struct AlwaysCancelled;
 
-impl Cancel for Gone {
+impl Cancel for AlwaysCancelled {
     fn is_cancelled(&self) -> bool {
         true
     }
@@ -112,7 +112,8 @@ fn free_loops_end_when_they_are_cancelled() {
     let plan = plan("object.exists_one(a, object.exists_one(b, object.exists_one(c, false)))").unwrap();
     let object = Json::from_iter(0..1000);
     let arena = Arena::new();
-    let evaluation = evaluate(&plan, &[Some(Value::tree(&object))], &arena, PER_CALL_LIMIT, Some(&Gone));
+    let evaluation =
+        evaluate(&plan, &[Some(Value::tree(&object))], &arena, PER_CALL_LIMIT, Some(&AlwaysCancelled));
     assert_eq!(evaluation.result().map(text), Err("operation interrupted".into()));
 }
 

@@ -42,11 +42,11 @@ impl Client {
                 return Ok(Response::from_parts(head, whole(body, limits.response_bytes_max).await?));
             };
             let to = target(request.uri(), to.to_str().unwrap_or_default())?;
-            if is_elsewhere(request.uri(), &to) {
+            if is_cross_origin(request.uri(), &to) {
                 // What was meant for one host is not for another to see, nor for whoever listens on the way.
                 request.headers_mut().remove(AUTHORIZATION);
                 request.headers_mut().remove(HOST);
-                request.extensions_mut().insert(Elsewhere);
+                request.extensions_mut().insert(CrossOriginRedirect);
             }
             *request.uri_mut() = to;
         }
@@ -56,10 +56,10 @@ impl Client {
 
 /// Marks a request that a redirect has led to another host than its sender meant: it gets no token.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Elsewhere;
+pub(crate) struct CrossOriginRedirect;
 
 /// Whether a redirect leaves a host, or what was said to it in private.
-fn is_elsewhere(from: &Uri, to: &Uri) -> bool {
+fn is_cross_origin(from: &Uri, to: &Uri) -> bool {
     (from.scheme(), from.authority()) != (to.scheme(), to.authority())
 }
 
@@ -113,7 +113,7 @@ mod tests {
     fn a_token_stays_with_its_host_and_does_not_leave_tls() {
         let check = |to: &'static str, expected: bool| {
             let from = Uri::from_static("https://h/a");
-            assert_eq!(is_elsewhere(&from, &Uri::from_static(to)), expected, "{to}");
+            assert_eq!(is_cross_origin(&from, &Uri::from_static(to)), expected, "{to}");
         };
         check("https://h/b", false);
         check("https://h:1/a", true);

@@ -19,11 +19,11 @@ use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
-use crate::call::Elsewhere;
+use crate::call::CrossOriginRedirect;
 use crate::connect::Connector;
 use crate::dial::{Dialer, Route};
 use crate::error::Error;
-use crate::exec::{ExecFigures, Issued, Plugin};
+use crate::exec::{ExecFigures, ExecPlugin, PluginCredentials};
 use crate::impersonate::Impersonate;
 use crate::material::{Material, Source};
 use crate::tls::Tls;
@@ -53,8 +53,8 @@ const REFRESH: Duration = Duration::from_secs(10);
 
 /// How often a request is sent again that the other end did not process, and how long before the second such
 /// time; each pause is twice the one before (Go's `http2.Transport`).
-const REPEATS_MAX: usize = 7;
-const REPEAT_AFTER: Duration = Duration::from_secs(1);
+const RETRIES_MAX: usize = 7;
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What a client is made of.
 #[derive(Clone, Default)]
@@ -66,7 +66,7 @@ pub struct Options {
     /// A name and a password for those requests, where there is no token.
     pub basic: Option<Basic>,
     /// What gives a token or a certificate, where there is nothing of all that.
-    pub plugin: Option<Plugin>,
+    pub plugin: Option<ExecPlugin>,
     /// In whose name requests are made, if not in the own.
     pub impersonate: Option<Impersonate>,
     /// Where hosts are that DNS does not know.
@@ -101,16 +101,16 @@ struct Inner {
     options: Options,
     /// When files were looked at last; `None` if there are none.
     looked: Option<Mutex<Instant>>,
-    live: ArcSwap<Live>,
+    live: ArcSwap<ClientState>,
 }
 
 type Pool = legacy::Client<Connector, Body>;
 
 /// A client as its files were when they were read last.
-pub(crate) struct Live {
+pub(crate) struct ClientState {
     material: Material,
     /// What a plugin gave.
-    issued: Option<Arc<Issued>>,
+    issued: Option<Arc<PluginCredentials>>,
     authorization: Option<HeaderValue>,
     /// Who somebody else is.
     impersonated: HeaderMap,
@@ -121,9 +121,13 @@ pub(crate) struct Live {
     alone: Connector,
 }
 
-impl Live {
+impl ClientState {
     /// With what is in files, and what a plugin gave.
-    fn new(options: &Options, mut material: Material, issued: Option<Arc<Issued>>) -> Result<Self, Error> {
+    fn new(
+        options: &Options,
+        mut material: Material,
+        issued: Option<Arc<PluginCredentials>>,
+    ) -> Result<Self, Error> {
         if let Some(issued) = &issued {
             (material.token, material.certificate) = (issued.token.clone(), issued.certificate.clone());
         }
@@ -143,11 +147,11 @@ impl Live {
         let impersonated =
             options.impersonate.as_ref().map(Impersonate::headers).transpose()?.unwrap_or_default();
         let (any, http1) = (pool(any), pool(alone.clone()));
-        Ok(Live { material, issued, authorization, impersonated, any, http1, alone })
+        Ok(ClientState { material, issued, authorization, impersonated, any, http1, alone })
     }
 
     /// The same connections with another token; `None` if that is not all that a plugin gave anew.
-    fn with_token(&self, options: &Options, issued: &Arc<Issued>) -> Option<Result<Self, Error>> {
+    fn with_token(&self, options: &Options, issued: &Arc<PluginCredentials>) -> Option<Result<Self, Error>> {
         if self.issued.as_ref()?.certificate != issued.certificate {
             return None;
         }
@@ -156,7 +160,7 @@ impl Live {
         let (any, http1, alone) = (self.any.clone(), self.http1.clone(), self.alone.clone());
         let issued = Some(Arc::clone(issued));
         let authorization = authorization(options, &material);
-        Some(authorization.map(|authorization| Live {
+        Some(authorization.map(|authorization| ClientState {
             material,
             issued,
             authorization,
@@ -168,7 +172,7 @@ impl Live {
     }
 
     fn authorize(&self, request: &mut Request<Body>) {
-        if request.extensions().get::<Elsewhere>().is_none() {
+        if request.extensions().get::<CrossOriginRedirect>().is_none() {
             for name in self.impersonated.keys() {
                 request.headers_mut().remove(name);
             }
@@ -178,7 +182,7 @@ impl Live {
         }
         if let Some(value) = &self.authorization
             && !request.headers().contains_key(AUTHORIZATION)
-            && request.extensions().get::<Elsewhere>().is_none()
+            && request.extensions().get::<CrossOriginRedirect>().is_none()
         {
             request.headers_mut().insert(AUTHORIZATION, value.clone());
         }
@@ -217,13 +221,13 @@ impl Client {
     pub fn new(options: Options) -> Result<Self, Error> {
         let material = Material::read(&options.tls, options.bearer.as_ref())?;
         let changes = Material::may_change(&options.tls, options.bearer.as_ref());
-        let live = ArcSwap::from_pointee(Live::new(&options, material, None)?);
+        let live = ArcSwap::from_pointee(ClientState::new(&options, material, None)?);
         let looked = changes.then(|| Mutex::new(Instant::now()));
         Ok(Client(Arc::new(Inner { options, looked, live })))
     }
 
     /// Has runs of the program counted that gives credentials, if there is one.
-    pub(crate) fn count_programs(&self, figures: &Arc<ExecFigures>) {
+    pub(crate) fn register_plugin_metrics(&self, figures: &Arc<ExecFigures>) {
         if let Some(plugin) = &self.0.options.plugin {
             plugin.count(figures);
         }
@@ -247,13 +251,13 @@ impl Client {
     /// connection, when the other end says that it did not process it, as one does that goes away (HTTP/2).
     pub(crate) async fn send_whole(&self, request: &Request<Bytes>) -> Result<Response<Body>, Error> {
         let mut pause = Duration::ZERO;
-        for _ in 0..REPEATS_MAX {
+        for _ in 0..RETRIES_MAX {
             match self.send_once(request.clone().map(full)).await {
                 Err(Error::NotProcessed(why)) => tracing::debug!(why, "a request was not processed"),
                 answer => return answer,
             }
             tokio::time::sleep(pause).await;
-            pause = REPEAT_AFTER.max(pause * 2);
+            pause = RETRY_DELAY.max(pause * 2);
         }
         self.send_once(request.clone().map(full)).await
     }
@@ -263,7 +267,7 @@ impl Client {
         live.authorize(&mut request);
         // HTTP/2 has the host in the URL, which is where the pool connects to.
         let pool = if names_another_host(&request) { &live.http1 } else { &live.any };
-        let answer = pool.request(request).await.map_err(|error| of_pool(&error))?;
+        let answer = pool.request(request).await.map_err(|error| from_pool_error(&error))?;
         if answer.status() == StatusCode::UNAUTHORIZED
             && let (Some(plugin), Some(issued)) = (&self.0.options.plugin, &live.issued)
             && let Err(error) = plugin.refused(issued).await
@@ -302,13 +306,14 @@ impl Client {
     ///
     /// # Errors
     /// What a plugin has to say instead of credentials.
-    async fn live(&self) -> Result<Arc<Live>, Error> {
+    async fn live(&self) -> Result<Arc<ClientState>, Error> {
         let issued = match &self.0.options.plugin {
             Some(plugin) => plugin.issued().await.map(Some),
             None => Ok(None),
         };
         let issued = issued.map_err(|why| Error::Credentials(format!("getting credentials: {why}")))?;
-        let current = |live: &Live| live.issued.as_ref().map(Arc::as_ptr) == issued.as_ref().map(Arc::as_ptr);
+        let current =
+            |live: &ClientState| live.issued.as_ref().map(Arc::as_ptr) == issued.as_ref().map(Arc::as_ptr);
         let is_new = !current(&self.0.live.load());
         if is_new || self.is_due() {
             let inner = Arc::clone(&self.0);
@@ -334,19 +339,19 @@ impl Client {
 }
 
 impl Inner {
-    fn refresh(&self, issued: Option<Arc<Issued>>) -> Result<(), Error> {
+    fn refresh(&self, issued: Option<Arc<PluginCredentials>>) -> Result<(), Error> {
         let (options, live) = (&self.options, self.live.load());
         let mut material = Material::read(&options.tls, options.bearer.as_ref())?;
         let Some(issued) = issued else {
             if material != live.material {
-                self.live.store(Arc::new(Live::new(options, material, None)?));
+                self.live.store(Arc::new(ClientState::new(options, material, None)?));
             }
             return Ok(());
         };
         (material.token, material.certificate) =
             (live.material.token.clone(), live.material.certificate.clone());
         let renewed = if material == live.material { live.with_token(options, &issued) } else { None };
-        let renewed = renewed.unwrap_or_else(|| Live::new(options, material, Some(issued)));
+        let renewed = renewed.unwrap_or_else(|| ClientState::new(options, material, Some(issued)));
         self.live.store(Arc::new(renewed?));
         Ok(())
     }
@@ -368,7 +373,7 @@ fn in_origin_form(request: &mut Request<Body>) {
     *request.uri_mut() = path.map(http::Uri::from).unwrap_or_default();
 }
 
-fn of_pool(error: &legacy::Error) -> Error {
+fn from_pool_error(error: &legacy::Error) -> Error {
     let mut cause = error.source();
     while let Some(found) = cause {
         if let Some(error) = found.downcast_ref::<Error>() {

@@ -1,12 +1,11 @@
 //! One connection: TCP, TLS, and which protocol both ends agreed on.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{fmt, io};
 
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -103,12 +102,12 @@ async fn handshake(
 
 /// TLS with one other end, over streams that somebody else has made.
 #[derive(Clone)]
-pub struct Secured {
+pub struct TlsClient {
     config: Arc<ClientConfig>,
     name: String,
 }
 
-impl Secured {
+impl TlsClient {
     /// TLS with whoever has the name `host`, unless `tls` expects another one. Reads files once, and blocks on them.
     ///
     /// # Errors
@@ -116,7 +115,7 @@ impl Secured {
     pub fn new(tls: &Tls, host: &str) -> Result<Self, Error> {
         let config = Arc::new(tls.config(&Material::read(tls, None)?)?);
         let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());
-        Ok(Secured { config, name })
+        Ok(TlsClient { config, name })
     }
 
     /// Shakes hands, for 10 s at most.
@@ -129,7 +128,7 @@ impl Secured {
 }
 
 /// Says whom it expects, and nothing of what it shows.
-impl fmt::Debug for Secured {
+impl fmt::Debug for TlsClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secured").field("name", &self.name).finish_non_exhaustive()
     }

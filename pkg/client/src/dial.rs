@@ -1,13 +1,13 @@
 //! TCP: finding a host and connecting to it.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
+use http::Uri;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
@@ -27,6 +27,16 @@ pub struct Address {
     pub host: String,
     /// A port.
     pub port: u16,
+}
+
+impl Address {
+    /// The URI of a path at this address, by HTTPS.
+    ///
+    /// # Errors
+    /// The parts do not make a URI.
+    pub fn uri(&self, path: &str) -> Result<Uri, crate::Error> {
+        Uri::try_from(format!("https://{self}{path}")).map_err(|error| Error::Connect(error.to_string()))
+    }
 }
 
 /// As Go's `net.JoinHostPort` writes it.
@@ -52,12 +62,12 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
 
 /// A connection on its way, or why there is none, in words for clients.
-pub type Dialing<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, Error>> + Send + 'd>>;
+pub type DialFuture<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, crate::Error>> + Send + 'd>>;
 
 /// A way to others that does not begin in this machine's own network, such as a proxy's.
 pub trait Dial: fmt::Debug + Send + Sync {
     /// Connects to an address. Whoever is on the way looks names up. Takes a bounded time; dropping it gives up.
-    fn dial<'d>(&'d self, address: &'d Address) -> Dialing<'d>;
+    fn dial<'d>(&'d self, address: &'d Address) -> DialFuture<'d>;
 }
 
 /// A way that is shared.
@@ -65,7 +75,7 @@ pub type Dialer = Arc<dyn Dial>;
 
 /// A way that somebody has chosen.
 #[derive(Debug, Clone)]
-pub enum Way {
+pub enum DialPath {
     /// This machine's own network.
     Direct,
     /// Another one.

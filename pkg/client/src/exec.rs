@@ -15,9 +15,9 @@ use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::go_quote::quote;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 use serde::Deserialize;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -104,7 +104,7 @@ impl Exec {
 
 /// What a program gave.
 #[derive(PartialEq, Eq)]
-pub(crate) struct Issued {
+pub(crate) struct PluginCredentials {
     /// A bearer token.
     pub(crate) token: Option<String>,
     /// PEM of a certificate chain, and of its key.
@@ -117,33 +117,33 @@ pub(crate) struct Issued {
 
 /// A program, and what it gave last. Clones share that.
 #[derive(Clone)]
-pub struct Plugin(Arc<Inner>);
+pub struct ExecPlugin(Arc<Inner>);
 
 struct Inner {
     exec: Exec,
     cluster: Option<Cluster>,
     clock: Arc<dyn Clock>,
-    issued: Arc<Mutex<Option<Arc<Issued>>>>,
+    issued: Arc<Mutex<Option<Arc<PluginCredentials>>>>,
     counted: OnceLock<Counted>,
 }
 
 /// Says which program it is, and nothing of what that gave.
-impl fmt::Debug for Plugin {
+impl fmt::Debug for ExecPlugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Plugin").field(&self.0.exec.command).finish()
     }
 }
 
 /// Plugins are equal that share what they give.
-impl PartialEq for Plugin {
+impl PartialEq for ExecPlugin {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Plugin {}
+impl Eq for ExecPlugin {}
 
-impl Plugin {
+impl ExecPlugin {
     /// A program that has not run yet. `clock` says when credentials expire.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Plugin {
                 quote(&exec.api_version)
             )));
         }
-        Ok(Plugin(Arc::new(Inner::new(exec, None, clock))))
+        Ok(ExecPlugin(Arc::new(Inner::new(exec, None, clock))))
     }
 
     /// The program for this cluster: one of its own if it wants to know the cluster, and otherwise the same.
@@ -164,7 +164,7 @@ impl Plugin {
             return self;
         }
         let Inner { exec, clock, .. } = &*self.0;
-        Plugin(Arc::new(Inner::new(exec.clone(), Some(cluster()), Arc::clone(clock))))
+        ExecPlugin(Arc::new(Inner::new(exec.clone(), Some(cluster()), Arc::clone(clock))))
     }
 
     /// Has its runs counted from now on, where nobody counts them yet.
@@ -176,7 +176,7 @@ impl Plugin {
     ///
     /// # Errors
     /// In upstream's words.
-    pub(crate) async fn issued(&self) -> Result<Arc<Issued>, Error> {
+    pub(crate) async fn issued(&self) -> Result<Arc<PluginCredentials>, Error> {
         self.renewed(|issued, now| issued.until.is_some_and(|until| now > until)).await
     }
 
@@ -184,11 +184,14 @@ impl Plugin {
     ///
     /// # Errors
     /// As [`issued`](Self::issued).
-    pub(crate) async fn refused(&self, shown: &Arc<Issued>) -> Result<(), Error> {
+    pub(crate) async fn refused(&self, shown: &Arc<PluginCredentials>) -> Result<(), Error> {
         self.renewed(|issued, _| std::ptr::eq(issued, Arc::as_ptr(shown))).await.map(drop)
     }
 
-    async fn renewed(&self, is_over: impl Fn(&Issued, UnixTime) -> bool) -> Result<Arc<Issued>, Error> {
+    async fn renewed(
+        &self,
+        is_over: impl Fn(&PluginCredentials, UnixTime) -> bool,
+    ) -> Result<Arc<PluginCredentials>, Error> {
         let mut slot = Arc::clone(&self.0.issued).lock_owned().await;
         if let Some(issued) = slot.as_ref().filter(|issued| !is_over(issued, self.0.clock.now())) {
             return Ok(Arc::clone(issued));
@@ -211,7 +214,7 @@ impl Inner {
         Inner { exec, cluster, clock, issued: Arc::default(), counted: OnceLock::new() }
     }
 
-    async fn run(&self) -> Result<Issued, Error> {
+    async fn run(&self) -> Result<PluginCredentials, Error> {
         let Exec { api_version, command, args, env, install_hint, .. } = &self.exec;
         let interactive = self.exec.is_interactive();
         let interactive = interactive.map_err(|why| {

@@ -11,20 +11,20 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use apimachinery::go_quote::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use component_base::clock::Clock;
 use http::Uri;
 use serde::Deserialize;
 
 use crate::Error;
 use crate::client::Options;
-use crate::exec::{Cluster as Told, Exec, Plugin};
+use crate::exec::{Cluster as Told, Exec, ExecPlugin};
 use crate::impersonate::Impersonate;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
-pub use by_host::{Credentials, Expected, WebhookCredentials};
+pub use by_host::{Credentials, ServerIdentity, WebhookCredentials};
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -150,11 +150,9 @@ struct User {
 
 impl File {
     fn parse(text: &[u8]) -> Result<Self, Error> {
-        let yaml =
-            schema::yaml::to_json(text).map_err(|error| error.to_string()).map_err(Error::Credentials)?;
-        let file: Option<File> = serde_json::from_slice(&yaml.json)
-            .map_err(|error| error.to_string())
-            .map_err(Error::Credentials)?;
+        let yaml = schema::yaml::to_json(text).map_err(|error| Error::Credentials(error.to_string()))?;
+        let file: Option<File> =
+            serde_json::from_slice(&yaml.json).map_err(|error| Error::Credentials(error.to_string()))?;
         Ok(file.unwrap_or_default())
     }
 
@@ -183,7 +181,10 @@ impl File {
             Some(named) => named.cluster,
             None if context.cluster.is_empty() => Cluster::default(),
             None => {
-                return Err(Error::Credentials(format!("cluster {} does not exist", quote(&context.cluster))));
+                return Err(Error::Credentials(format!(
+                    "cluster {} does not exist",
+                    quote(&context.cluster)
+                )));
             }
         };
         let mut errors = user.errors(&context.user, directory);
@@ -274,7 +275,7 @@ impl Cluster {
     fn told(&self, directory: &Path) -> Result<Told, Error> {
         let (file, data) = (&self.certificate_authority, &self.certificate_authority_data);
         let authorities = match source(file, data, directory, "certificate-authority-data")? {
-            Some(source) => source.read().map_err(|error| error.to_string()).map_err(Error::Credentials)?,
+            Some(source) => source.read().map_err(|error| Error::Credentials(error.to_string()))?,
             None => Vec::new(),
         };
         let mut extensions = self.extensions.iter().flatten();
@@ -349,9 +350,9 @@ impl User {
     ///
     /// # Errors
     /// As [`Plugin::new`].
-    fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<Plugin>, Error> {
+    fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<ExecPlugin>, Error> {
         let Some(exec) = &self.exec else { return Ok(None) };
-        let plugin = Plugin::new(exec.clone().within(directory), Arc::clone(clock))?;
+        let plugin = ExecPlugin::new(exec.clone().within(directory), Arc::clone(clock))?;
         let has_credentials = self.bearer(directory).is_some()
             || self.basic().is_some()
             || self.certificate(directory)?.is_some();

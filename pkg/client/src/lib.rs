@@ -23,10 +23,10 @@ pub mod webhook;
 
 pub use call::Limits;
 pub use client::{Basic, Body, BoxError, Client, Options, full};
-pub use connect::Secured;
-pub use dial::{Address, Dial, Dialer, Dialing, Io, Route, Way, addresses, tcp, words};
+pub use connect::TlsClient;
+pub use dial::{Address, Dial, DialFuture, DialPath, Dialer, Io, Route, addresses, tcp, words};
 pub use error::Error;
-pub use exec::{ExecFigures, Plugin};
+pub use exec::{ExecFigures, ExecPlugin};
 pub use impersonate::Impersonate;
 pub use material::Source;
 pub use tls::{Tls, Trust};

@@ -112,7 +112,7 @@ impl Server {
     }
 
     /// Speaks no TLS. Reads the beginning of a request, sends `head`, and then `piece` over and over, or nothing.
-    pub(crate) async fn rude(head: &'static str, piece: Option<&'static str>) -> Self {
+    pub(crate) async fn start_misbehaving(head: &'static str, piece: Option<&'static str>) -> Self {
         Self::start(move |mut stream| {
             tokio::spawn(async move {
                 let _ = stream.read(&mut [0; 1024]).await;

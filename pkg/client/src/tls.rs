@@ -1,6 +1,6 @@
 //! TLS as a client: what is shown to the other end, and what is believed of it.
 
-mod explain;
+mod tls_error;
 mod verify;
 
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use x509_parser::prelude::FromDer;
 
 use crate::error::Error;
 use crate::material::{Material, Source};
-pub(crate) use explain::explain;
-use verify::{Anybody, Trusted};
+pub(crate) use tls_error::explain;
+use verify::{NoCertificateVerification, Trusted};
 
 /// Who may be at the other end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -57,7 +57,9 @@ impl Tls {
             .map_err(bad)?
             .dangerous();
         let builder = match (&self.trust, &material.authorities) {
-            (Trust::Anyone, _) => builder.with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+            (Trust::Anyone, _) => {
+                builder.with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider)))
+            }
             (_, Some(pem)) => {
                 builder.with_custom_certificate_verifier(Arc::new(trusted(bundle(pem)?, provider)?))
             }

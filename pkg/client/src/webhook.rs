@@ -32,13 +32,13 @@ const JITTER: f64 = 0.2;
 
 use figures::Host;
 pub use figures::{Figures, UnderWay};
-pub use hook::{Place, Services, Ways};
+pub use hook::{Dialers, ServiceResolver, WebhookAddress};
 
 /// Hears of attempts.
-pub type Tell<'t> = &'t (dyn Fn(Attempt) + Sync);
+pub type AttemptCallback<'t> = &'t (dyn Fn(Attempt) + Sync);
 
 /// Chance: a number from 0 to 1, without 1.
-pub type Chance = Arc<dyn Fn() -> f64 + Send + Sync>;
+pub type JitterSource = Arc<dyn Fn() -> f64 + Send + Sync>;
 
 /// A webhook. Cheap to clone.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ pub struct Webhook {
     url: Uri,
     limits: Limits,
     initial_wait: Duration,
-    chance: Chance,
+    chance: JitterSource,
     /// Whether any failure may pass.
     hopes: bool,
     /// Where calls are counted, if they are.
@@ -68,7 +68,7 @@ pub struct Attempt {
 /// Why a webhook gave no answer that counts. The text is the one that upstream's client has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
+pub struct CallError {
     /// In words.
     pub message: String,
     /// The code of the answer; `None` where there was none.
@@ -96,7 +96,7 @@ impl Webhook {
     ///
     /// # Errors
     /// [`Error::Credentials`].
-    pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: Chance) -> Result<Self, Error> {
+    pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: JitterSource) -> Result<Self, Error> {
         let client = Client::new(kubeconfig.options)?;
         let (url, hopes, counted) = (kubeconfig.server, false, None);
         let webhook = Webhook { client, url, limits: LIMITS, initial_wait, chance, hopes, counted };
@@ -117,7 +117,7 @@ impl Webhook {
 
     /// The same, for what must not get lost: it is asked again after any failure.
     #[must_use]
-    pub fn that_is_always_asked_again(self) -> Self {
+    pub fn retrying_all_failures(self) -> Self {
         Webhook { hopes: true, ..self }
     }
 
@@ -125,7 +125,7 @@ impl Webhook {
     #[must_use]
     pub fn counted(self, figures: &Figures) -> Self {
         let host = self.url.authority().map_or("", http::uri::Authority::as_str);
-        self.client.count_programs(figures.programs());
+        self.client.register_plugin_metrics(figures.programs());
         Webhook { counted: figures.host(host), ..self }
     }
 
@@ -133,7 +133,7 @@ impl Webhook {
     ///
     /// # Errors
     /// The last attempt's [`Failure`].
-    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt) + Sync) -> Result<Bytes, Failure> {
+    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt) + Sync) -> Result<Bytes, CallError> {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
             match self.attempt(&body, &[], &tell).await {
@@ -150,10 +150,10 @@ impl Webhook {
         &self,
         body: &Bytes,
         headers: &[(&'static str, String)],
-        tell: Tell<'_>,
-    ) -> Result<Bytes, Failure> {
+        tell: AttemptCallback<'_>,
+    ) -> Result<Bytes, CallError> {
         let began = Instant::now();
-        let failed = |message: String| Failure { message, code: None, passing: false };
+        let failed = |message: String| CallError { message, code: None, passing: false };
         let request = Request::post(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, */*");
@@ -176,7 +176,7 @@ impl Webhook {
                 let message = error.of_request(&Method::POST, &self.url);
                 let passing = message.contains("connection reset by peer")
                     || message.contains("http2: client connection lost");
-                Err(Failure { message, code: None, passing })
+                Err(CallError { message, code: None, passing })
             }
         }
     }
@@ -190,7 +190,7 @@ struct Status {
 }
 
 /// What upstream's client makes of an answer that is no success.
-fn refused(answer: &Response<Bytes>) -> Failure {
+fn refused(answer: &Response<Bytes>) -> CallError {
     let code = answer.status();
     let of_status = serde_json::from_slice::<Status>(answer.body()).ok();
     let of_status = of_status.filter(|status| status.kind == "Status" && !status.message.is_empty());
@@ -199,7 +199,7 @@ fn refused(answer: &Response<Bytes>) -> Failure {
     let said = if text { said.trim() } else { "unknown" };
     let message = match of_status {
         Some(status) => status.message,
-        None => in_general(code, said),
+        None => generic_message(code, said),
     };
     let later = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
     let delays = later.is_some() && (code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error());
@@ -208,11 +208,11 @@ fn refused(answer: &Response<Bytes>) -> Failure {
             code,
             StatusCode::INTERNAL_SERVER_ERROR | StatusCode::GATEWAY_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
         );
-    Failure { message, code: Some(code.as_u16()), passing }
+    CallError { message, code: Some(code.as_u16()), passing }
 }
 
 /// What a code says where nothing else is said (apimachinery's `NewGenericServerResponse`).
-fn in_general(code: StatusCode, said: &str) -> String {
+fn generic_message(code: StatusCode, said: &str) -> String {
     let words = match code.as_u16() {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",

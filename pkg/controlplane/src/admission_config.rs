@@ -10,18 +10,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ::admission::{
-    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfiguration, PodSecurityFlaw,
-    PodTolerationConfiguration, QuotaConfiguration,
+    EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfigError,
+    PodSecurityConfiguration, PodTolerationConfiguration, QuotaConfiguration,
 };
-use apimachinery::features::Gates;
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::Figures;
+use component_base::features::Gates;
 
-use crate::admission::chosen;
+use crate::admission::table::chosen;
 use crate::config::AdmissionConfig;
+use crate::error::RunError;
 use crate::image_reviews::ImagePolicy;
-use crate::run::RunError;
 use file::AdmissionConfiguration;
 use manifests::{mutating_policies, validating_policies, webhooks};
 
@@ -101,8 +101,8 @@ impl Configurations {
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
                 self.pod_security = PodSecurityConfiguration::parse(text).map_err(|flaw| match flaw {
-                    PodSecurityFlaw::Unreadable(why) => unmade(why),
-                    PodSecurityFlaw::Unsound(why) => unsound(why),
+                    PodSecurityConfigError::Unreadable(why) => unmade(why),
+                    PodSecurityConfigError::Unsound(why) => unsound(why),
                 })?;
             }
             "PodTolerationRestriction" => {

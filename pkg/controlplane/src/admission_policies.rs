@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ::api::resources::{self, Handle};
-use admission::dynamic::Surroundings;
+use admission::dynamic::DynamicAdmissionDeps;
 use admission::policy::{
-    Binding, Configured, Mutations, Policies, Policy, PolicyFigures, PolicyParts, Rules, Validations,
+    Binding, Mutations, Policies, Policy, PolicyFigures, PolicyParts, PolicySource, Rules, Validations,
 };
 use bytes::Bytes;
 use endpoints::served::Served;
 use registry::Registry;
-use registry::follow::{Change, Follower, Following, View};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use server::metrics::Collector;
 
 use crate::admission_manifests::{self, Joined, Source};
@@ -67,7 +67,7 @@ impl<E: Rules> Kept<E> {
     }
 
     /// The policy that changed, compiled unless that has been done.
-    fn policy(&self, change: &Change) -> Option<Arc<Policy<E>>> {
+    fn policy(&self, change: &ObjectChange) -> Option<Arc<Policy<E>>> {
         let compiled = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bytes) = change.bytes() else {
             compiled().remove(change.name());
@@ -84,8 +84,8 @@ impl<E: Rules> Kept<E> {
     }
 }
 
-impl<E: Rules> View for Kept<E> {
-    fn apply(&mut self, change: &Change) {
+impl<E: Rules> Projection for Kept<E> {
+    fn apply(&mut self, change: &ObjectChange) {
         self.all = OnceLock::new();
         let name = change.name();
         if change.row().plural.ends_with("bindings") {
@@ -104,7 +104,7 @@ impl<E: Rules> View for Kept<E> {
 
 /// Keeps policies current while it runs.
 #[must_use = "policies that are not kept current are never known"]
-pub(crate) struct FollowingPolicies(Following<Kept<Validations>>, Following<Kept<Mutations>>);
+pub(crate) struct FollowingPolicies(InformerTask<Kept<Validations>>, InformerTask<Kept<Mutations>>);
 
 impl FollowingPolicies {
     /// Keeps them current until this is dropped.
@@ -116,8 +116,8 @@ impl FollowingPolicies {
 /// Reads the policies that there are now.
 #[derive(Clone)]
 pub(crate) struct ConfiguredPolicies {
-    validating: Follower<Kept<Validations>>,
-    mutating: Follower<Kept<Mutations>>,
+    validating: Informer<Kept<Validations>>,
+    mutating: Informer<Kept<Mutations>>,
     validating_on_disk: OnDisk<Validations>,
     mutating_on_disk: OnDisk<Mutations>,
 }
@@ -152,8 +152,8 @@ impl ConfiguredPolicies {
         };
         let of_validating = rows(["validatingadmissionpolicies", "validatingadmissionpolicybindings"]);
         let of_mutating = rows(["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"]);
-        let (validating, following) = Follower::new(registry, "validating policies", of_validating);
-        let (mutating, following_mutating) = Follower::new(registry, "mutating policies", of_mutating);
+        let (validating, following) = Informer::new(registry, "validating policies", of_validating);
+        let (mutating, following_mutating) = Informer::new(registry, "mutating policies", of_mutating);
         let configured =
             ConfiguredPolicies { validating, mutating, validating_on_disk: None, mutating_on_disk: None };
         (configured, FollowingPolicies(following, following_mutating))
@@ -165,7 +165,7 @@ pub(crate) fn parts(
     configured: ConfiguredPolicies,
     served: &Arc<Served>,
     registry: &Registry,
-    around: Surroundings,
+    around: DynamicAdmissionDeps,
 ) -> PolicyParts {
     PolicyParts {
         configured: Arc::new(configured),
@@ -175,7 +175,7 @@ pub(crate) fn parts(
     }
 }
 
-fn read<E: Rules>(follower: &Follower<Kept<E>>, on_disk: &OnDisk<E>) -> Option<Arc<Policies<E>>>
+fn read<E: Rules>(follower: &Informer<Kept<E>>, on_disk: &OnDisk<E>) -> Option<Arc<Policies<E>>>
 where
     Policies<E>: admission_manifests::Compiled,
 {
@@ -186,7 +186,7 @@ where
     })
 }
 
-impl Configured for ConfiguredPolicies {
+impl PolicySource for ConfiguredPolicies {
     fn validating(&self) -> Option<Arc<Policies<Validations>>> {
         read(&self.validating, &self.validating_on_disk)
     }

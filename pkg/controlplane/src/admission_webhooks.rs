@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use ::api::resources::{self, Handle};
-use admission::webhook::{Configured, Hook, Hooks};
+use admission::webhook::{Hook, Hooks, WebhookSource};
 use registry::Registry;
-use registry::follow::{Change, Follower, Following, View};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 
 use crate::admission_manifests::{Joined, MutatingHooks, Source, ValidatingHooks};
 pub(crate) use calls::WebhookCalls;
@@ -34,7 +34,7 @@ impl Webhooks {
         Arc::clone(self.all.get_or_init(|| Arc::new(Hooks::new(all()))))
     }
 
-    fn apply(&mut self, change: &Change) {
+    fn apply(&mut self, change: &ObjectChange) {
         self.all = OnceLock::new();
         match change.object() {
             Some(object) => {
@@ -53,8 +53,8 @@ pub(crate) struct Configurations {
     validating: Webhooks,
 }
 
-impl View for Configurations {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Configurations {
+    fn apply(&mut self, change: &ObjectChange) {
         match change.row().plural {
             MUTATING => self.mutating.apply(change),
             _ => self.validating.apply(change),
@@ -65,7 +65,7 @@ impl View for Configurations {
 /// Reads the webhooks that are configured now.
 #[derive(Clone)]
 pub(crate) struct ConfiguredWebhooks {
-    stored: Follower<Configurations>,
+    stored: Informer<Configurations>,
     mutating: OnDisk<MutatingHooks>,
     validating: OnDisk<ValidatingHooks>,
 }
@@ -75,10 +75,10 @@ type OnDisk<T> = Option<(Arc<Source<T>>, Arc<Joined<Hooks>>)>;
 
 impl ConfiguredWebhooks {
     /// Those of a registry, and what keeps them current while it runs.
-    pub(crate) fn new(registry: &Registry) -> (Self, Following<Configurations>) {
+    pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<Configurations>) {
         let rows =
             [MUTATING, VALIDATING].into_iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
-        let (follower, following) = Follower::new(registry, "webhooks", rows.map(Handle::from).collect());
+        let (follower, following) = Informer::new(registry, "webhooks", rows.map(Handle::from).collect());
         (ConfiguredWebhooks { stored: follower, mutating: None, validating: None }, following)
     }
 
@@ -105,7 +105,7 @@ impl ConfiguredWebhooks {
     }
 }
 
-impl Configured for ConfiguredWebhooks {
+impl WebhookSource for ConfiguredWebhooks {
     fn mutating(&self) -> Option<Arc<Hooks>> {
         let stored = self.webhooks(|view| &view.mutating)?;
         Some(match &self.mutating {

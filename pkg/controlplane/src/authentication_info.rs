@@ -18,11 +18,11 @@ use registry::Registry;
 use registry::client::{Client, Read};
 use schema::object::Object;
 
-use crate::api::PostStartHook;
-use crate::bootstrap::object;
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
-use crate::tasks::{First, Rounds, Tasks};
 use bundle::Bundle;
+use controllers::desired::object;
+use controllers::hook::PostStartHook;
+use controllers::tasks::{First, Rounds, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";
@@ -100,7 +100,7 @@ impl AuthenticationInfo {
             self.client.get(NAMESPACE, NAME, Read::Cached).await.map_err(|status| status.message)?;
         current.map_or(Ok(Known::default()), |current| Known::read(&current))?;
         let wanted = |current: Option<&Object>| wanted(current, &own, now).ok().flatten();
-        let kept = self.client.keep(NAMESPACE, NAME, &wanted).await;
+        let kept = self.client.reconcile(NAMESPACE, NAME, &wanted).await;
         kept.map(drop).map_err(|status| status.message)
     }
 

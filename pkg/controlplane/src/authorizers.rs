@@ -6,7 +6,7 @@ mod reload;
 use std::path::Path;
 use std::sync::Arc;
 
-use authorization::{Authorizer, Figures, Means, Mode, Policies, Reloadable};
+use authorization::{Authorizer, AuthorizerDeps, Figures, Mode, Policies, Reloadable};
 use egress::Network;
 use endpoints::served::Served;
 use futures::FutureExt;
@@ -14,13 +14,13 @@ use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::metrics::Collector;
 
-use crate::api::Process;
 use crate::config::{AuthorizationConfig, Config, Standing};
+use crate::error::RunError;
 use crate::node_graph::{self, Nodes};
+use crate::process::Process;
 use crate::roles::StoredRoles;
-use crate::run::RunError;
 use crate::system::SystemClock;
-use crate::tasks::Tasks;
+use controllers::tasks::Tasks;
 use reload::Follower;
 
 /// What decides, and what keeps it current.
@@ -106,12 +106,12 @@ fn means(
     roles: &StoredRoles,
     nodes: &Nodes,
     (figures, webhooks): (Arc<Figures>, &Arc<client::webhook::Figures>),
-) -> Result<Means, RunError> {
+) -> Result<AuthorizerDeps, RunError> {
     let has = |mode| config.authorization.configuration.has(mode);
     let policy = node_graph::policy(config.gates).map_err(RunError::Bootstrap)?;
     let (path, webhooks) = (config.authorization.policy_file.as_deref(), Arc::clone(webhooks));
     let dialer = config.egress.dialer(Network::ControlPlane);
-    Ok(Means {
+    Ok(AuthorizerDeps {
         roles: has(Mode::Rbac).then(|| roles.shared()),
         nodes: nodes.graph().map(|graph| (graph, policy)),
         policies: has(Mode::Abac).then(|| policies(path.unwrap_or(Path::new("")))).transpose()?,
@@ -124,7 +124,7 @@ fn means(
 /// The authorizer of a configuration, and what replaces it when the configuration's file changes.
 fn configured(
     config: &AuthorizationConfig,
-    means: Means,
+    means: AuthorizerDeps,
 ) -> Result<(Arc<dyn Authorizer>, Option<Follower>), RunError> {
     let Some(file) = config.file.clone() else {
         let union = means

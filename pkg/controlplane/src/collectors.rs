@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use api::cel_times::CelTimes;
-use apimachinery::metrics_page::{Family, Stability};
+use api::cel_times::CelMetrics;
+use apiextensions::DefinitionFigures;
 use cacher::Delegator;
 use client::webhook::Figures;
+use component_base::metrics::{Family, Stability};
 use egress::Egress;
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
-use endpoints::heavy::HeavyPool;
+use endpoints::cpu_pool::CpuPool;
 use endpoints::proxy::LogFigures;
 use endpoints::served::Served;
 use server::metrics::Collector;
 use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::custom_resources::DefinitionFigures;
 use crate::features::FeatureMetrics;
 use crate::system;
-use crate::tasks::Tasks;
+use controllers::tasks::Tasks;
 
 /// What the API counts while it answers.
 pub(crate) struct Counted {
     pub(crate) watches: Arc<WatchMetrics>,
     pub(crate) deprecated_requests: Arc<DeprecatedRequests>,
-    pub(crate) cel_times: Arc<CelTimes>,
+    pub(crate) cel_times: Arc<CelMetrics>,
     /// Calls of webhooks.
     pub(crate) webhooks: Arc<Figures>,
     /// Logs that kubelets were asked for.
@@ -43,7 +43,7 @@ impl Counted {
             webhooks: Arc::clone(webhooks),
             logs: Arc::default(),
             definitions: Arc::default(),
-            cel_times: Arc::new(CelTimes::new(move || began.elapsed())),
+            cel_times: Arc::new(CelMetrics::new(move || began.elapsed())),
         }
     }
 
@@ -53,7 +53,7 @@ impl Counted {
         delegator: &Delegator,
         served: &Arc<Served>,
         config: &Config,
-        heavy: HeavyPool,
+        heavy: CpuPool,
         tasks: &Tasks,
     ) -> Vec<Arc<dyn Collector>> {
         vec![
@@ -97,7 +97,7 @@ impl Collector for Deprecated {
     }
 }
 
-struct Expressions(Arc<CelTimes>);
+struct Expressions(Arc<CelMetrics>);
 
 impl Collector for Expressions {
     fn collect(&self, out: &mut String) {
@@ -136,7 +136,7 @@ impl Collector for Documents {
     }
 }
 
-struct Heavy(HeavyPool);
+struct Heavy(CpuPool);
 
 impl Collector for Heavy {
     fn collect(&self, out: &mut String) {

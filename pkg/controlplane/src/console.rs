@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use cacher::{Budget, Census, Delegator};
+use cacher::{Budget, Delegator, ResourceStats};
 use client::webhook::Figures;
 use endpoints::api::CompressedLists;
 use jsontree::{Value, json};
-use server::memory::{Ledger, Meter};
+use server::memory::{MemoryBudget, Meter};
 use server::metrics::Collector;
 use server::{ROWS_MAX, Section, histograms};
 use tokio::time::Instant;
@@ -35,7 +35,7 @@ pub(crate) struct StoreLooks {
 }
 
 /// The sections about caches, webhooks, the store and memory.
-pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &Ledger) -> Vec<Section> {
+pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &MemoryBudget) -> Vec<Section> {
     let (delegator, figures) = (looks.delegator.clone(), Arc::clone(&looks.webhooks));
     let (held, ledger) = (looks.clone(), ledger.clone());
     vec![
@@ -47,9 +47,9 @@ pub(crate) fn sections(looks: &Looks, store: StoreLooks, ledger: &Ledger) -> Vec
 }
 
 /// The largest resources first.
-fn caches(mut census: Vec<Census>) -> Value {
+fn caches(mut census: Vec<ResourceStats>) -> Value {
     let (total, objects) = (census.len(), census.iter().filter_map(|row| row.objects).sum::<u64>());
-    let is_filling = |row: &Census| !row.ready && !row.resting;
+    let is_filling = |row: &ResourceStats| !row.ready && !row.resting;
     let filling = census.iter().filter(|row| is_filling(row)).count();
     census.sort_by_key(|row| (!is_filling(row), std::cmp::Reverse((row.bytes, row.objects, row.hits))));
     census.truncate(ROWS_MAX);
@@ -57,7 +57,7 @@ fn caches(mut census: Vec<Census>) -> Value {
     json!({ "total": total, "filling": filling, "objects": objects, "rows": rows })
 }
 
-fn cache(row: &Census) -> Value {
+fn cache(row: &ResourceStats) -> Value {
     let mut value = json!({
         "group": row.group,
         "resource": row.resource,
@@ -112,7 +112,7 @@ fn calls(store: &StoreLooks) -> Value {
 }
 
 /// Who holds how much memory, and what the process has of it.
-fn memory(looks: &Looks, ledger: &Ledger) -> Value {
+fn memory(looks: &Looks, ledger: &MemoryBudget) -> Value {
     let census = looks.delegator.census();
     let logs: usize = census.iter().filter_map(|row| Some(row.cache?.log_bytes)).sum();
     let budget =

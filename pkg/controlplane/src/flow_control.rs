@@ -1,7 +1,6 @@
 //! What FlowSchemas and PriorityLevelConfigurations say, for flow control (upstream's
 //! `util/flowcontrol/apf_controller.go`). Until they have been read, what every cluster begins with applies.
 
-mod dangling;
 mod objects;
 #[cfg(test)]
 mod tests;
@@ -12,17 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::api::resources::{self, Handle};
-use apimachinery::clock::Clock;
-use apimachinery::features::Gates;
+use component_base::clock::Clock;
+use component_base::features::Gates;
 use flowcontrol::{Configuration, FlowSchema, PriorityLevel};
 use registry::Registry;
-use registry::follow::{Change, Follower, Following, View};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use server::{Fairness, InflightLimits};
 use tokio::time::Instant;
 
-use crate::bootstrap;
 use crate::system::SystemClock;
-pub(crate) use dangling::Dangling;
+use controllers::bootstrap::objects as bootstrapped;
+use controllers::dangling::{self, Dangling};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
@@ -37,8 +36,8 @@ pub(crate) struct Objects {
     changes: u64,
 }
 
-impl View for Objects {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Objects {
+    fn apply(&mut self, change: &ObjectChange) {
         self.changes += 1;
         let name = change.name();
         match (change.row().plural, change.object()) {
@@ -60,12 +59,12 @@ impl Objects {
     /// What every cluster begins with.
     fn bootstrap() -> Result<Self, String> {
         let mut all = Objects::default();
-        for mut object in bootstrap::objects::of_kind(GROUP_VERSION, "FlowSchema")? {
+        for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema")? {
             kinds::defaults::apply(GROUP_VERSION, "FlowSchema", &mut object, &Gates::default());
             let schema = objects::schema(&object);
             all.schemas.insert(schema.name.as_str().into(), schema);
         }
-        for mut object in bootstrap::objects::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
+        for mut object in bootstrapped::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
             kinds::defaults::apply(
                 GROUP_VERSION,
                 "PriorityLevelConfiguration",
@@ -101,7 +100,7 @@ const REPORTS_TIME: Duration = Duration::from_secs(60);
 /// Flow control that does as the objects of the cluster say.
 pub(crate) struct FlowControl {
     fairness: Arc<Fairness>,
-    follower: Follower<Objects>,
+    follower: Informer<Objects>,
     /// How many seats there are.
     seats: u32,
     reporter: Dangling,
@@ -117,12 +116,12 @@ impl FlowControl {
     pub(crate) fn new(
         registry: &Registry,
         limits: InflightLimits,
-    ) -> Result<(Self, Following<Objects>), String> {
+    ) -> Result<(Self, InformerTask<Objects>), String> {
         let seats = u32::try_from(limits.reading_max.saturating_add(limits.mutating_max)).unwrap_or(u32::MAX);
         let rows = ["flowschemas", "prioritylevelconfigurations"];
         let rows = rows.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
         let rows = rows.map(Handle::from).collect();
-        let (follower, following) = Follower::new(registry, "priority and fairness", rows);
+        let (follower, following) = Informer::new(registry, "priority and fairness", rows);
         let configuration = Objects::bootstrap()?.configuration(seats);
         let fairness = Fairness::new(configuration, SystemClock.now());
         let (reporter, reported) = (Dangling::new(registry)?, BTreeMap::new());

@@ -6,22 +6,19 @@ use std::sync::Arc;
 
 use authentication::TokenFile;
 use client::Source;
-use client::kubeconfig::{Credentials, Expected};
+use client::kubeconfig::{Credentials, ServerIdentity};
 use server::health::{Check, NamedCheck};
 use server::tls::TlsError;
-use server::tls::self_signed::{Pair, Usage, authority, issue, not_after};
+use server::tls::self_signed::{CertificatePair, Usage, authority, issue, not_after};
 
-use apimachinery::clock::Clock;
 use apimachinery::user_info::UserInfo;
+use component_base::clock::Clock;
 use registry::client::APISERVER_USER;
 
 use crate::system;
 
-mod itself;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use itself::{Itself, Refused};
 
 /// The server name by which the certificate is asked for (upstream's `LoopbackClientServerNameOverride`).
 const NAME: &str = "apiserver-loopback-client";
@@ -29,7 +26,7 @@ const NAME: &str = "apiserver-loopback-client";
 /// What only this server knows.
 pub(crate) struct Loopback {
     /// The certificate, and the only one that is believed on the way to ourselves.
-    certificate: Pair,
+    certificate: CertificatePair,
     authority: Box<str>,
     token: Box<str>,
 }
@@ -47,7 +44,7 @@ impl Loopback {
     }
 
     /// The server's side of TLS: a name, and the certificate that is for it.
-    pub(crate) fn certificate(&self) -> (String, Pair) {
+    pub(crate) fn certificate(&self) -> (String, CertificatePair) {
         (NAME.to_owned(), self.certificate.clone())
     }
 
@@ -73,7 +70,10 @@ impl Loopback {
     pub(crate) fn credentials(&self) -> Credentials {
         Credentials {
             bearer: Some(Source::Inline(self.token.as_bytes().into())),
-            expected: Some(Expected { name: NAME.to_owned(), authorities: self.authority.as_bytes().into() }),
+            expected: Some(ServerIdentity {
+                name: NAME.to_owned(),
+                authorities: self.authority.as_bytes().into(),
+            }),
             ..Credentials::default()
         }
     }

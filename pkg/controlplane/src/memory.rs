@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use server::memory::{Ledger, Meter};
+use server::memory::{MemoryBudget, Meter};
 
 /// Bytes per page on every Linux that this server runs on.
 const PAGE_BYTES: u64 = 4096;
@@ -22,13 +22,13 @@ pub(crate) fn limit(configured: Option<u64>) -> Option<u64> {
 }
 
 /// The ledger of the [`limit`], or one without.
-pub(crate) fn ledger(configured: Option<u64>) -> Ledger {
+pub(crate) fn ledger(configured: Option<u64>) -> MemoryBudget {
     match limit(configured) {
         Some(limit) => {
             tracing::info!(bytes = limit, configured = configured.is_some(), "memory is limited");
-            Ledger::new(limit, Arc::new(Resident))
+            MemoryBudget::new(limit, Arc::new(Resident))
         }
-        None => Ledger::default(),
+        None => MemoryBudget::default(),
     }
 }
 

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ::api::resources::{self, Handle};
-use registry::follow::{Change, Follower, Following, View};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use registry::{Registry, meta};
 
 /// Whether each namespace stays, by its name.
 #[derive(Clone, Default)]
 pub(crate) struct Known(HashMap<Box<str>, bool>);
 
-impl View for Known {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
         match change.object() {
             Some(namespace) => _ = self.0.insert(change.name().into(), !meta::is_deleting(namespace)),
             None => _ = self.0.remove(change.name()),
@@ -22,13 +22,13 @@ impl View for Known {
 
 /// Reads what is known.
 #[derive(Clone)]
-pub(crate) struct Namespaces(Follower<Known>);
+pub(crate) struct Namespaces(Informer<Known>);
 
 impl Namespaces {
     /// The namespaces of a registry, and what keeps them current while it runs.
-    pub(crate) fn new(registry: &Registry) -> (Self, Following<Known>) {
+    pub(crate) fn new(registry: &Registry) -> (Self, InformerTask<Known>) {
         let row = resources::find("", "v1", "namespaces", "").map(Handle::from);
-        let (follower, following) = Follower::new(registry, "namespaces", row.into_iter().collect());
+        let (follower, following) = Informer::new(registry, "namespaces", row.into_iter().collect());
         (Namespaces(follower), following)
     }
 

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use ::api::catalog::Catalog;
 use ::api::references::{Kind, Referrer};
 use ::api::resources::{self, Handle};
-use apimachinery::features::{Gate, Gates};
 use authorization::Mode;
 use authorization::node::{Features, Graph, Graphs, Owned, PodUse, Policy, VolumeUse};
 use authorization::rbac::Rule;
+use component_base::features::{Gate, Gates};
 use futures::future::BoxFuture;
-use registry::follow::{Change, Follower, View, WhenAsked};
+use registry::informer::{Informer, ObjectChange, Projection, WhenAsked};
 use registry::{Registry, meta};
 use schema::proto::Envelope;
 use server::metrics::Collector;
 
-use crate::bootstrap;
 use crate::config::Config;
+use controllers::bootstrap::objects;
 use metrics::Durations;
 
 /// The role with the rules for all nodes; upstream binds it to nobody and gives its rules to its authorizer.
@@ -40,8 +40,8 @@ pub(crate) struct Compiled {
     durations: Durations,
 }
 
-impl View for Compiled {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Compiled {
+    fn apply(&mut self, change: &ObjectChange) {
         let started = tokio::time::Instant::now();
         let storage = change.row().storage.as_ref();
         let envelope = change.bytes().and_then(|bytes| Envelope::parse(bytes).ok());
@@ -57,7 +57,7 @@ impl View for Compiled {
 }
 
 /// Has a graph take in an object as it is now, `None` if it is gone. Whether it could be read.
-fn take(graph: &mut Graph, change: &Change, referrer: Option<&Referrer<'_>>) -> bool {
+fn take(graph: &mut Graph, change: &ObjectChange, referrer: Option<&Referrer<'_>>) -> bool {
     let (namespace, name) = (change.namespace(), change.name());
     let node = referrer.map(Referrer::node_name).filter(|node| !node.is_empty());
     match change.row().plural {
@@ -128,7 +128,7 @@ impl Nodes {
         let rows = SOURCES.iter().filter_map(|(group, version, plural, _)| {
             resources::find(group, version, plural, "").filter(|row| catalog.serves(row))
         });
-        let followed = Follower::new(registry, "nodes", rows.map(Handle::from).collect());
+        let followed = Informer::new(registry, "nodes", rows.map(Handle::from).collect());
         let (graph, followed) = WhenAsked::new(followed, later);
         Nodes(Some((StoredGraph(graph), followed)))
     }
@@ -158,7 +158,7 @@ impl Nodes {
 /// # Errors
 /// The data of this server are not what they should be.
 pub(crate) fn policy(gates: Gates) -> Result<Policy, String> {
-    let roles = bootstrap::objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
+    let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
     let role = roles.iter().find(|role| meta::text(role, "name") == ROLE);
     let mut rules = role.map(Rule::all_of).ok_or_else(|| format!("there is no role {ROLE}"))?;
     let read = |resource: &str| Rule {

@@ -51,7 +51,7 @@ impl StoredObjects {
         name: &str,
         resource_version: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
-        match self.registry.get(&Target { row, namespace, name }, resource_version).await {
+        match self.registry.get(&Target { resource: row, namespace, name }, resource_version).await {
             Ok(stored) => self.decoded(row, &stored).map(Some),
             Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(status),
@@ -111,7 +111,7 @@ impl Objects for StoredObjects {
         namespace: &str,
     ) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
-        let page = self.registry.list(&Target { row, namespace, name: "" }, &options).await?;
+        let page = self.registry.list(&Target { resource: row, namespace, name: "" }, &options).await?;
         page.items.iter().map(|item| self.decoded(row, &item)).collect()
     }
 }

@@ -6,7 +6,7 @@ use ::api::resources::{self, Handle};
 use authorization::rbac::{Binding, Index, Roles, Rule};
 use futures::future::BoxFuture;
 use registry::Registry;
-use registry::follow::{Change, Follower, View, WhenAsked};
+use registry::informer::{Informer, ObjectChange, Projection, WhenAsked};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
@@ -15,8 +15,8 @@ const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "r
 #[derive(Clone, Default)]
 pub(crate) struct Indexed(Index);
 
-impl View for Indexed {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Indexed {
+    fn apply(&mut self, change: &ObjectChange) {
         let (namespace, name, object) = (change.namespace(), change.name(), change.object());
         match change.row().plural {
             "clusterroles" | "roles" => self.0.set_role(namespace, name, object.map(Rule::all_of)),
@@ -40,7 +40,7 @@ impl StoredRoles {
         later: Option<BoxFuture<'static, ()>>,
     ) -> (Self, BoxFuture<'static, ()>) {
         let rows = RESOURCES.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
-        let followed = Follower::new(registry, "roles", rows.map(Handle::from).collect());
+        let followed = Informer::new(registry, "roles", rows.map(Handle::from).collect());
         let (roles, followed) = WhenAsked::new(followed, later);
         (StoredRoles(roles), followed)
     }

@@ -2,7 +2,6 @@
 
 mod audit;
 mod certificates;
-mod error;
 mod front;
 mod hooks;
 mod kubeconfig;
@@ -22,26 +21,25 @@ use tokio_util::sync::CancellationToken;
 
 use authorization::Authorizer;
 use egress::Network;
+use endpoints::cpu_pool::CpuPool;
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
-use endpoints::heavy::HeavyPool;
 use endpoints::watch_drain::WatchDrain;
-use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Seldom, Shutdown};
+use server::health::{Check, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled};
 use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::keep_fresh;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
-use crate::api::{self, Forkable, Process};
 use crate::config::Config;
 use crate::console::{self, Looks};
 use crate::encryption_at_rest::EncryptionAtRest;
-use crate::forks::Inherited;
-use crate::huge_pages;
-use crate::memory;
+pub use crate::error::RunError;
+use crate::process::Process;
 use crate::system::{SystemClock, heavy_pool};
-use crate::tasks::Tasks;
-pub use error::RunError;
+use crate::template::{Forkable, Inherited};
+use crate::{api, huge_pages, memory};
+use controllers::tasks::Tasks;
 use front::Front;
 use hooks::Hooks;
 pub(crate) use store::TakeImage;
@@ -77,7 +75,7 @@ pub struct Running {
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
     /// The threads of heavy requests and what is behind the chain, for tests.
-    behind: (HeavyPool, Arc<dyn Dispatch>),
+    behind: (CpuPool, Arc<dyn Dispatch>),
     store: Store,
     forkable: Forkable,
     recorder: Option<telemetry::Provider>,
@@ -216,7 +214,7 @@ async fn ground(
     (config, begin): (&Config, Beginning),
     traced: bool,
     inherited: Option<&Inherited>,
-) -> Result<(Store, HeavyPool), RunError> {
+) -> Result<(Store, CpuPool), RunError> {
     if let Some(Inherited { template, heavy }) = inherited {
         return Ok((Store::fork(&template.image, &config.storage), heavy.clone()));
     }
@@ -229,7 +227,7 @@ async fn ground(
 fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
-    memory: &server::memory::Ledger,
+    memory: &server::memory::MemoryBudget,
     (looks, store): (&Looks, &Store),
 ) -> ChainOptions {
     let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());
@@ -307,7 +305,7 @@ impl Running {
     }
 
     /// The threads of heavy requests, for forks and for tests that keep them busy.
-    pub(crate) fn heavy(&self) -> &HeavyPool {
+    pub(crate) fn heavy(&self) -> &CpuPool {
         &self.behind.0
     }
 
@@ -428,7 +426,7 @@ fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
             let cluster = Arc::clone(&cluster);
             async move { cluster.healthy().await.map_err(|error| error.to_string()) }
         }));
-        Arc::new(Seldom::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
+        Arc::new(Throttled::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
     };
     store.clusters.iter().enumerate().map(check).collect()
 }
@@ -449,7 +447,7 @@ fn health(
     let listed = || hooks.listed.iter().map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>();
     let group = |mid: Vec<Arc<dyn Check>>, hooks: Vec<Arc<dyn Check>>, end: Vec<Arc<dyn Check>>| {
         let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
-        Group::new(begin.into_iter().chain(mid).chain(hooks).chain(end).collect())
+        CheckGroup::new(begin.into_iter().chain(mid).chain(hooks).chain(end).collect())
     };
     let patient = |check| Arc::new(Grace::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {

@@ -1,16 +1,15 @@
 //! The world outside: the machine's clock and its random numbers.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{io, thread};
 
-use admission::Outside;
-use apimachinery::clock::Clock;
+use admission::Environment;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
-use endpoints::heavy::HeavyPool;
+use component_base::clock::Clock;
+use endpoints::cpu_pool::CpuPool;
 use registry::Entropy;
 use rustix::process::setpriority_process;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -68,10 +67,10 @@ const HEAVY_NICENESS: i32 = 10;
 ///
 /// # Errors
 /// The system's, when it gives no more threads.
-pub(crate) fn heavy_pool() -> io::Result<HeavyPool> {
+pub(crate) fn heavy_pool() -> io::Result<CpuPool> {
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = NonZeroUsize::new(processors / 2).unwrap_or(NonZeroUsize::MIN);
-    HeavyPool::start(threads, &Handle::current(), || {
+    CpuPool::start(threads, &Handle::current(), || {
         // Linux knows priorities of threads, and of none more than of the calling one. A system that
         // refuses leaves them equal, which is fair too.
         let _ = setpriority_process(None, HEAVY_NICENESS);
@@ -91,7 +90,7 @@ pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
 pub(crate) struct SystemOutside;
 
 #[async_trait]
-impl Outside for SystemOutside {
+impl Environment for SystemOutside {
     fn number(&self) -> u32 {
         SystemEntropy.number()
     }

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use authorization::Authorizer;
+use endpoints::cpu_pool::CpuPool;
 use endpoints::dispatch::Dispatch;
-use endpoints::heavy::HeavyPool;
 use storage::Storage;
 
 use crate::config::Config;
-use crate::run::{RunError, Running, start_as, system_env};
+use crate::error::RunError;
+use crate::run::{Running, start_as, system_env};
 
 /// A server on a free port of this machine. Its files are removed when it is dropped; call
 /// [`stop`](Self::stop) to see it go down in order.
@@ -85,7 +86,7 @@ impl TestServer {
     }
 
     /// The threads of heavy requests, to keep them busy.
-    pub fn heavy(&self) -> HeavyPool {
+    pub fn heavy(&self) -> CpuPool {
         self.running.heavy().clone()
     }
 

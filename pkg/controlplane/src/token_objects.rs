@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::resources::Storage as StorageRow;
+use api::resources::StorageSpec;
 use apimachinery::go_quote::quote;
 use async_trait::async_trait;
 use authentication::service_account::{ObjectKind, ObjectState, SecretState, TokenObjects};
@@ -43,7 +43,7 @@ async fn find(
     client: &Client,
     namespace: &str,
     name: &str,
-) -> Result<(&'static StorageRow<'static>, Arc<Element>), String> {
+) -> Result<(&'static StorageSpec<'static>, Arc<Element>), String> {
     if name.is_empty() {
         return Err("resource name may not be empty".to_owned());
     }

@@ -15,7 +15,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
 /// Why there is no connection.
-enum Refusal {
+enum ConnectError {
     /// No answer came that could be read.
     Unread(String),
     /// In words for clients.
@@ -33,18 +33,18 @@ pub(crate) async fn through(
     target: &str,
 ) -> Result<Box<dyn Io>, Error> {
     let asked = timeout(ANSWER_MAX, ask(&mut stream, proxy, target)).await;
-    let asked = asked.unwrap_or_else(|_| Err(Refusal::Unread("i/o timeout".to_owned())));
+    let asked = asked.unwrap_or_else(|_| Err(ConnectError::Unread("i/o timeout".to_owned())));
     match asked {
         Ok(()) => Ok(stream),
-        Err(Refusal::Said(why)) => Err(Error::Dial(why)),
-        Err(Refusal::Unread(why)) => Err(Error::Dial(format!(
+        Err(ConnectError::Said(why)) => Err(Error::Dial(why)),
+        Err(ConnectError::Unread(why)) => Err(Error::Dial(format!(
             "reading HTTP response from CONNECT to {target} via proxy {proxy} failed: {why}"
         ))),
     }
 }
 
-async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), Refusal> {
-    let unread = |error: std::io::Error| Refusal::Unread(client::words(&error));
+async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), ConnectError> {
+    let unread = |error: std::io::Error| ConnectError::Unread(client::words(&error));
     let request = format!("CONNECT {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     stream.write_all(request.as_bytes()).await.map_err(unread)?;
     stream.flush().await.map_err(unread)?;
@@ -55,7 +55,7 @@ async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), 
         line.clear();
         reader.read_until(b'\n', &mut line).await.map_err(unread)?;
         if line.last() != Some(&b'\n') {
-            return Err(Refusal::Unread("unexpected EOF".to_owned()));
+            return Err(ConnectError::Unread("unexpected EOF".to_owned()));
         }
         let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
         if first.is_some() && text.is_empty() {
@@ -64,10 +64,10 @@ async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), 
         first.get_or_insert(text);
     }
     let (code, status) =
-        status(&first.unwrap_or_default()).map_err(|error| Refusal::Unread(error.to_string()))?;
+        status(&first.unwrap_or_default()).map_err(|error| ConnectError::Unread(error.to_string()))?;
     if code != 200 {
         let why = format!("proxy error from {proxy} while dialing {target}, code {code}: {status}");
-        return Err(Refusal::Said(why));
+        return Err(ConnectError::Said(why));
     }
     // Whoever is behind a proxy waits to be spoken to, so these are the proxy's own words, which must not be taken for
     // somebody else's.
@@ -75,7 +75,7 @@ async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), 
         0 => Ok(()),
         more => {
             let why = format!("unexpected {more} bytes of buffered data from CONNECT proxy {}", quote(proxy));
-            Err(Refusal::Said(why))
+            Err(ConnectError::Said(why))
         }
     }
 }

@@ -17,7 +17,7 @@ mod tunnel;
 use std::path::Path;
 use std::sync::Arc;
 
-use client::Way;
+use client::DialPath;
 
 use config::EgressSelectorConfiguration;
 use figures::Figures;
@@ -62,7 +62,7 @@ pub struct Egress(Option<Arc<Selected>>);
 
 #[derive(Debug)]
 struct Selected {
-    ways: Vec<(Network, Way)>,
+    ways: Vec<(Network, DialPath)>,
     figures: Arc<Figures>,
 }
 
@@ -111,7 +111,7 @@ impl Egress {
     }
 
     /// The way into a network; `None` if the configuration does not name it.
-    pub fn way(&self, network: Network) -> Option<&Way> {
+    pub fn way(&self, network: Network) -> Option<&DialPath> {
         let ways = &self.0.as_ref()?.ways;
         ways.iter().find(|(known, _)| *known == network).map(|(_, way)| way)
     }
@@ -119,8 +119,8 @@ impl Egress {
     /// The proxy on the way into a network; `None` if there is none.
     pub fn dialer(&self, network: Network) -> Option<client::Dialer> {
         match self.way(network)? {
-            Way::Direct => None,
-            Way::Through(dialer) => Some(Arc::clone(dialer)),
+            DialPath::Direct => None,
+            DialPath::Through(dialer) => Some(Arc::clone(dialer)),
         }
     }
 

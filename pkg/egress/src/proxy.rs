@@ -6,52 +6,49 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::Span;
-use client::{Address, Dial, Dialing, Io, Secured, Source, Tls, Trust, Way};
+use client::{Address, Dial, DialFuture, DialPath, Io, Source, Tls, TlsClient, Trust};
+use component_base::trace::Span;
 use http::Uri;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
-use crate::Error;
-use crate::Random;
 use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport};
-use crate::connect;
 use crate::figures::{Figures, Kind, Stage};
-use crate::tunnel;
+use crate::{Error, Random, connect, tunnel};
 
 /// How long a proxy of this machine may take to accept a connection.
 const ACCEPT_MAX: Duration = Duration::from_secs(30);
 
 /// A proxy.
 pub(crate) struct Proxy {
-    place: Place,
+    place: ProxyEndpoint,
     figures: Arc<Figures>,
     random: Random,
 }
 
 /// Where a proxy is, and what it speaks there.
 #[derive(Debug)]
-enum Place {
+enum ProxyEndpoint {
     /// HTTP CONNECT at an address, which is `shown` in errors.
-    Tcp { address: Address, shown: String, tls: Option<Secured> },
+    Tcp { address: Address, shown: String, tls: Option<TlsClient> },
     /// HTTP CONNECT at a Unix socket.
     Uds(String),
     /// Konnectivity's gRPC at a Unix socket.
     Grpc(String),
 }
 
-impl Place {
+impl ProxyEndpoint {
     fn kind(&self) -> Kind {
         match self {
-            Place::Tcp { .. } => Kind::HttpConnectTcp,
-            Place::Uds(_) => Kind::HttpConnectUds,
-            Place::Grpc(_) => Kind::GrpcUds,
+            ProxyEndpoint::Tcp { .. } => Kind::HttpConnectTcp,
+            ProxyEndpoint::Uds(_) => Kind::HttpConnectUds,
+            ProxyEndpoint::Grpc(_) => Kind::GrpcUds,
         }
     }
 }
 
 /// A connection through a proxy, or where it failed and why.
-type Reached = Result<Box<dyn Io>, (Stage, Error)>;
+type DialResult = Result<Box<dyn Io>, (Stage, Error)>;
 
 impl Proxy {
     /// The way that a connection describes, which validation has passed. Blocks on files.
@@ -62,23 +59,25 @@ impl Proxy {
         connection: &Connection,
         figures: &Arc<Figures>,
         random: &Random,
-    ) -> Result<Way, Error> {
+    ) -> Result<DialPath, Error> {
         let protocol = connection.proxy_protocol.as_str();
         let place = match &connection.transport {
-            _ if protocol == DIRECT => return Ok(Way::Direct),
-            Some(Transport { uds: Some(uds), .. }) if protocol == GRPC => Place::Grpc(uds.uds_name.clone()),
-            Some(Transport { uds: Some(uds), .. }) => Place::Uds(uds.uds_name.clone()),
+            _ if protocol == DIRECT => return Ok(DialPath::Direct),
+            Some(Transport { uds: Some(uds), .. }) if protocol == GRPC => {
+                ProxyEndpoint::Grpc(uds.uds_name.clone())
+            }
+            Some(Transport { uds: Some(uds), .. }) => ProxyEndpoint::Uds(uds.uds_name.clone()),
             Some(Transport { tcp: Some(tcp), .. }) => place(tcp)?,
             _ => return Err(Error::Invalid("Either a TCP or UDS transport must be specified".to_owned())),
         };
         let (figures, random) = (Arc::clone(figures), Arc::clone(random));
-        Ok(Way::Through(Arc::new(Proxy { place, figures, random })))
+        Ok(DialPath::Through(Arc::new(Proxy { place, figures, random })))
     }
 
     /// Connects to the proxy, and through it to `target`.
-    async fn reach(&self, target: &str) -> Reached {
+    async fn dial_target(&self, target: &str) -> DialResult {
         let (stream, shown): (Box<dyn Io>, &str) = match &self.place {
-            Place::Tcp { address, shown, tls } => {
+            ProxyEndpoint::Tcp { address, shown, tls } => {
                 let stream = client::tcp(address).await.map_err(at_connect)?;
                 let stream = match tls {
                     Some(tls) => tls.over(stream).await.map_err(at_connect)?,
@@ -86,8 +85,8 @@ impl Proxy {
                 };
                 (stream, shown)
             }
-            Place::Uds(name) => (Box::new(unix(name).await.map_err(at_connect)?), name),
-            Place::Grpc(name) => {
+            ProxyEndpoint::Uds(name) => (Box::new(unix(name).await.map_err(at_connect)?), name),
+            ProxyEndpoint::Grpc(name) => {
                 let channel = grpc::connect(name, ACCEPT_MAX).await.map_err(at_connect)?;
                 let stream = tunnel::dial(channel, target, (self.random)()).await;
                 return stream.map_err(|why| (Stage::Proxy, why));
@@ -102,21 +101,21 @@ impl Proxy {
         self.figures.started(kind);
         let name = format!("Proxy via {} protocol over {}", kind.protocol(), kind.transport());
         let span = Span::current().child(&name, || vec![("address", target.as_str().into())]);
-        match span.within(pin!(self.reach(&target))).await {
+        match span.within(pin!(self.dial_target(&target))).await {
             Ok(stream) => {
                 self.figures.connected(kind, began.elapsed());
                 Ok(stream)
             }
             Err((stage, why)) => {
                 self.figures.failed(kind, stage);
-                Err(Error::Dial(why.to_string()))
+                Err(why)
             }
         }
     }
 }
 
 impl Dial for Proxy {
-    fn dial<'d>(&'d self, address: &'d Address) -> Dialing<'d> {
+    fn dial<'d>(&'d self, address: &'d Address) -> DialFuture<'d> {
         Box::pin(async move {
             self.dial_counted(address).await.map_err(|error| client::Error::Connect(error.to_string()))
         })
@@ -159,7 +158,7 @@ async fn unix(name: &str) -> Result<UnixStream, Error> {
 }
 
 /// Where a URL leads.
-fn place(tcp: &TcpTransport) -> Result<Place, Error> {
+fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
     let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
     let uri: Uri = tcp.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
     let authority = uri.authority().ok_or_else(|| wrong("no host"))?;
@@ -167,10 +166,10 @@ fn place(tcp: &TcpTransport) -> Result<Place, Error> {
     // Upstream begins without one, and fails at every connection.
     let port = authority.port_u16().ok_or_else(|| wrong("missing port in address"))?;
     let tls = tcp.tls_config.as_ref().map(|files| secured(files, &host)).transpose()?;
-    Ok(Place::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })
+    Ok(ProxyEndpoint::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })
 }
 
-fn secured(files: &TlsConfig, host: &str) -> Result<Secured, Error> {
+fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, Error> {
     let (cert, key) = (&files.client_cert, &files.client_key);
     let file = |path: &str| Source::File(path.into());
     let shown = Tls {
@@ -178,7 +177,7 @@ fn secured(files: &TlsConfig, host: &str) -> Result<Secured, Error> {
         server_name: Some(files.tls_server_name.clone()).filter(|name| !name.is_empty()),
         ..Tls::default()
     };
-    Secured::new(&Tls { trust: Trust::Anyone, ..shown.clone() }, host)
+    TlsClient::new(&Tls { trust: Trust::Anyone, ..shown.clone() }, host)
         .map_err(|error| Error::Invalid(format!("failed to read key pair {cert} & {key}, got {error}")))?;
     let trust = match files.ca_bundle.as_str() {
         "" => Trust::System,
@@ -189,7 +188,7 @@ fn secured(files: &TlsConfig, host: &str) -> Result<Secured, Error> {
             Trust::Bundle(Source::Inline(pem.into()))
         }
     };
-    Secured::new(&Tls { trust, ..shown }, host)
+    TlsClient::new(&Tls { trust, ..shown }, host)
         .map_err(|error| Error::Invalid(format!("failed to append CA cert to the cert pool: {error}")))
 }
 

@@ -57,11 +57,11 @@ pub(crate) async fn dial(channel: Channel, target: &str, random: i64) -> Result<
     told.await.unwrap_or_else(|_| Err(Error::Dial("tunnel closed".to_owned())))
 }
 
-type Told = Result<Box<dyn Io>, Error>;
+type OpenResult = Result<Box<dyn Io>, Error>;
 
 /// Opens a tunnel, tells how that went, and carries bytes. A task of its own, so that a proxy hears of it when nobody
 /// waits any more.
-async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::Sender<Told>) {
+async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::Sender<OpenResult>) {
     let (packets, queue) = mpsc::channel(PACKETS_MAX);
     // There is room for the first one.
     let _ = packets.try_send(Packet::dial(target, random));

@@ -22,10 +22,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Body, Response};
-use crate::header;
 use crate::proxy::url::Url;
 use crate::proxy::{self, Incoming, Network, Trust};
-use crate::respond;
+use crate::{header, respond};
 pub use headers::set_user;
 
 /// How long a server may take to say what it serves. Every client asks for that, so a slow one would slow all.
@@ -38,11 +37,11 @@ pub trait Servers: Send + Sync + 'static {
     ///
     /// # Errors
     /// There is none.
-    async fn way(&self, api_service: &str) -> Result<Way, Refusal>;
+    async fn way(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse>;
 }
 
 /// The way to a server.
-pub struct Way {
+pub struct BackendAddress {
     /// Gets there, whatever trust a request asks for: whom to believe is the APIService's to say.
     pub network: Arc<dyn Network>,
     /// A name or an address, without brackets.
@@ -53,7 +52,7 @@ pub struct Way {
 
 /// An answer instead of a server's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ErrorResponse {
     /// HTTP status.
     pub code: u16,
     /// Why, for clients.
@@ -110,16 +109,16 @@ impl Aggregation {
     pub(crate) async fn forward(&self, api_service: &str, request: Forwarded<'_>) -> Response {
         let way = match self.servers.way(api_service).await {
             Ok(way) => way,
-            Err(Refusal { code, message }) => return refusal(code, message),
+            Err(ErrorResponse { code, message }) => return refusal(code, message),
         };
         match self.pass_on(way, request).await {
             Ok(answer) if is_redirect(&answer) && !self.forward_redirects => not_redirected(),
             Ok(answer) => answer,
-            Err(Unanswered { message, .. }) => refusal(503, message),
+            Err(ProxyError { message, .. }) => refusal(503, message),
         }
     }
 
-    async fn pass_on(&self, way: Way, request: Forwarded<'_>) -> Result<Response, Unanswered> {
+    async fn pass_on(&self, way: BackendAddress, request: Forwarded<'_>) -> Result<Response, ProxyError> {
         let (info, context) = (&request.context.info, request.context);
         let is_discovery = !info.is_resource && info.path.trim_matches('/').split('/').count() == 3;
         let user = if self.send_uid {
@@ -138,7 +137,7 @@ impl Aggregation {
 }
 
 /// Why another server has not answered.
-pub(crate) struct Unanswered {
+pub(crate) struct ProxyError {
     /// Whether it was asked at all: a user whom no header can name is not passed on.
     pub(crate) asked: bool,
     /// In the words of Go's client.
@@ -150,10 +149,10 @@ pub(crate) struct Unanswered {
 /// # Errors
 /// Why there is no answer.
 pub(crate) async fn pass_on(
-    way: Way,
+    way: BackendAddress,
     request: Forwarded<'_>,
     more: &HeaderMap,
-) -> Result<Response, Unanswered> {
+) -> Result<Response, ProxyError> {
     let Forwarded { mut parts, body, context, user, connection, shutdown } = request;
     let path = context.info.path.as_str();
     let url = Url {
@@ -164,16 +163,16 @@ pub(crate) async fn pass_on(
         query: String::new(),
     };
     let prepared = headers::prepare(&mut parts, &url, context, user);
-    prepared.map_err(|message| Unanswered { asked: false, message })?;
+    prepared.map_err(|message| ProxyError { asked: false, message })?;
     parts.headers.extend(more.clone());
     let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
     let answer = proxy::pass_on(&*way.network, url, incoming).await;
-    answer.map_err(|status| Unanswered { asked: true, message: status.message })
+    answer.map_err(|status| ProxyError { asked: true, message: status.message })
 }
 
-fn too_slow() -> Unanswered {
+fn too_slow() -> ProxyError {
     let message = "error trying to reach service: context deadline exceeded".to_owned();
-    Unanswered { asked: true, message }
+    ProxyError { asked: true, message }
 }
 
 fn is_redirect(answer: &Response) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use admission::Chain;
 use api::catalog::{Catalog, Proxied};
-use api::resources::{Resource, Storage as StorageRow};
+use api::resources::{Resource, StorageSpec};
 use apimachinery::query::Query;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
@@ -25,19 +25,17 @@ use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
 use crate::aggregated::{self, Aggregation, Forwarded};
-use crate::body;
 pub use crate::compressed::CompressedLists;
+use crate::cpu_pool::CpuPool;
 pub use crate::deprecated_requests::DeprecatedRequests;
 use crate::dispatch::{Body, Dispatch, Extent, Request, Response};
-use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
-use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Formats, Offer, Representation};
 use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
 use crate::respond::{self, Reply};
-use crate::route::{Action, NoRoute, Route, route};
+use crate::route::{Action, Route, RouteError, route};
 use crate::served::{Generation, Served};
 use crate::table::{IncludeObject, TableRequest};
 use crate::trace::Trace;
@@ -45,6 +43,7 @@ use crate::warning::Warnings;
 use crate::watch_drain::WatchDrain;
 pub use crate::watch_metrics::WatchMetrics;
 use crate::write_barrier::{self, WriteBarrier};
+use crate::{body, handlers};
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
 pub trait Documents: Send + Sync + 'static {
@@ -91,7 +90,7 @@ pub struct Api {
     /// Which writes have to wait; `None` for none.
     pub write_barrier: Option<Arc<dyn WriteBarrier>>,
     /// Where heavy reads are done.
-    pub heavy: HeavyPool,
+    pub heavy: CpuPool,
     /// Whether the store answers.
     pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
     /// Ends watches when the server stops.
@@ -120,7 +119,7 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     /// Where the request points, for the registry.
     pub(crate) fn target(&self) -> Target<'_> {
-        Target { row: self.main(), namespace: &self.info.namespace, name: self.name() }
+        Target { resource: self.resource(), namespace: &self.info.namespace, name: self.name() }
     }
 
     /// The object's name; empty for collections.
@@ -134,17 +133,17 @@ impl<'a> Call<'a> {
     }
 
     /// The row of the resource itself.
-    pub(crate) fn main(&self) -> &'a Resource<'a> {
-        self.route.main.row.row()
+    pub(crate) fn resource(&self) -> &'a Resource<'a> {
+        self.route.resource.row.row()
     }
 
     /// How the resource is stored.
     ///
     /// # Errors
     /// 405 for what is not stored.
-    pub(crate) fn storage(&self) -> Result<&'a StorageRow<'a>, Box<Status>> {
+    pub(crate) fn storage(&self) -> Result<&'a StorageSpec<'a>, Box<Status>> {
         let refused = || Status::method_not_supported(&self.target().group_resource(), &self.info.verb);
-        self.main().storage.as_ref().ok_or_else(|| refused().into())
+        self.resource().storage.as_ref().ok_or_else(|| refused().into())
     }
 
     /// Reads the body of a write.
@@ -221,13 +220,15 @@ impl Dispatch for Api {
             Ok(generation) => generation,
             Err(status) => return respond::status_response(&parts.headers, None, &status, &[]),
         };
-        if let Some(elsewhere) = self.elsewhere(&generation.catalog, info, &parts) {
+        if let Some(elsewhere) = self.remote_server(&generation.catalog, info, &parts) {
             let connection = parts.extensions.remove::<OnUpgrade>();
             let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
             let request = Forwarded { parts, body, context, user, connection, shutdown };
             return match elsewhere {
-                Elsewhere::Peer(peers) => peers.forward(request).await,
-                Elsewhere::Behind(proxied) => self.aggregation.forward(&proxied.api_service, request).await,
+                RemoteServer::Peer(peers) => peers.forward(request).await,
+                RemoteServer::Behind(proxied) => {
+                    self.aggregation.forward(&proxied.api_service, request).await
+                }
             };
         }
         if !info.is_resource {
@@ -235,8 +236,8 @@ impl Dispatch for Api {
         }
         let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
-            Err(NoRoute::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
-            Err(NoRoute::Status(status)) => {
+            Err(RouteError::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
+            Err(RouteError::Status(status)) => {
                 return respond::status_response(&parts.headers, None, &status, &[]);
             }
         };
@@ -289,7 +290,7 @@ impl Dispatch for Api {
         let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
         found.map_or(0, |endpoint| {
             let row = endpoint.row.row();
-            self.registry.cached_bytes(&Target { row, namespace: &info.namespace, name })
+            self.registry.cached_bytes(&Target { resource: row, namespace: &info.namespace, name })
         })
     }
 
@@ -299,18 +300,18 @@ impl Dispatch for Api {
         self.registry.extent(found.row.row(), &info.namespace, &info.selectors.fields)
     }
 
-    fn watches_of(&self, info: &RequestInfo) -> usize {
+    fn watch_count(&self, info: &RequestInfo) -> usize {
         let generation = self.served.now();
         let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
         found.map_or(0, |endpoint| {
             let (row, namespace, name) = (endpoint.row.row(), &*info.namespace, &*info.name);
-            self.registry.watches_of(&Target { row, namespace, name })
+            self.registry.watches_of(&Target { resource: row, namespace, name })
         })
     }
 }
 
 /// Who answers a request that is not this server's.
-enum Elsewhere<'a> {
+enum RemoteServer<'a> {
     /// Another server of the cluster.
     Peer(&'a PeerProxy),
     /// One that answers for a group of its own.
@@ -319,18 +320,18 @@ enum Elsewhere<'a> {
 
 impl Api {
     /// Who answers a request, if not this server.
-    fn elsewhere<'a>(
+    fn remote_server<'a>(
         &'a self,
         catalog: &'a Catalog,
         info: &RequestInfo,
         parts: &http::request::Parts,
-    ) -> Option<Elsewhere<'a>> {
+    ) -> Option<RemoteServer<'a>> {
         if let Some(proxied) = aggregated::proxied(catalog, &info.path) {
-            return Some(Elsewhere::Behind(proxied));
+            return Some(RemoteServer::Behind(proxied));
         }
         let peers = self.peers.as_deref().filter(|peers| peers.serve(catalog, info));
         // What was passed on to this server is not passed on again.
-        peers.filter(|_| !PeerProxy::is_passed_on(parts)).map(Elsewhere::Peer)
+        peers.filter(|_| !PeerProxy::is_peer_proxied(parts)).map(RemoteServer::Peer)
     }
 
     fn may_write(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Box<Status>> {
@@ -376,7 +377,7 @@ fn negotiated(
         return Ok(Representation::JSON);
     }
     let streams =
-        matches!(route.action, Action::List | Action::Watch) && route.main.row.row().serves("watch");
+        matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
     let endpoint = route.endpoint.row.row();
     if endpoint.produces.is_empty() {
         negotiate::produces(&parts.headers, streams, formats)?;

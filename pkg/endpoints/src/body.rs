@@ -9,9 +9,9 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use schema::json::errors as texts;
+use schema::memory::{BudgetExceeded, DecodeBudget};
 use schema::object::Object;
 use schema::proto::{self, Envelope};
-use schema::room::{NoRoom, Room};
 use schema::table::Message;
 use schema::{builtin, cbor, json, yaml};
 
@@ -109,7 +109,7 @@ impl Expected<'_> {
     }
 
     /// An error of decoding as it is told. Of a custom resource upstream reads metadata by itself.
-    fn worded(self, error: json::Error) -> json::Error {
+    fn reword_error(self, error: json::Error) -> json::Error {
         match (self.custom, error) {
             (Some(_), json::Error::Type(mut wrong)) => {
                 match wrong.field.strip_prefix("metadata.") {
@@ -206,10 +206,11 @@ fn decode_cbor(
     let kind = if head.kind.is_empty() { expected.kind } else { &head.kind };
     let refused = |text: String| cannot_be_handled(expected, api_version, kind, &text);
     let message = expected.registered(api_version, kind).map_err(refused)?;
-    let decoded = cbor::decode_within(message, body, Room::of_body(body.len())).map_err(|e| match e {
-        cbor::Error::NoRoom(e) => too_large(e),
-        e => refused(e.to_string()),
-    })?;
+    let decoded =
+        cbor::decode_within(message, body, DecodeBudget::of_body(body.len())).map_err(|e| match e {
+            cbor::Error::NoRoom(e) => too_large(e),
+            e => refused(e.to_string()),
+        })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     let mut object = decoded.object;
     let mut strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
@@ -222,7 +223,7 @@ fn decode_cbor(
         _ => strict,
     };
     if head.kind.is_empty() || head.api_version.is_empty() {
-        say_type(expected, &mut object, api_version, kind);
+        set_type_meta(expected, &mut object, api_version, kind);
     }
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings })
 }
@@ -269,10 +270,11 @@ fn decode_json(
         return Ok(Decoded { api_version: api_version.to_owned(), warnings, ..decoded });
     }
     let message = expected.registered(api_version, kind).map_err(refused)?;
-    let decoded = json::decode_within(message, text, Room::of_body(body.len())).map_err(|e| match e {
-        json::Error::NoRoom(e) => too_large(e),
-        e => refused(expected.worded(e).to_string()),
-    })?;
+    let decoded =
+        json::decode_within(message, text, DecodeBudget::of_body(body.len())).map_err(|e| match e {
+            json::Error::NoRoom(e) => too_large(e),
+            e => refused(expected.reword_error(e).to_string()),
+        })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     let mut object = decoded.object;
     strict.extend(expected.told(decoded.strict));
@@ -285,7 +287,7 @@ fn decode_json(
         _ => {}
     }
     if head.kind.is_empty() || head.api_version.is_empty() {
-        say_type(expected, &mut object, api_version, kind);
+        set_type_meta(expected, &mut object, api_version, kind);
     }
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: strict })
 }
@@ -299,21 +301,21 @@ fn decode_plain(text: &[u8], body_bytes: usize, expected: Expected<'_>) -> Optio
     }
     let Expected { api_version, kind, .. } = expected;
     let message = expected.registered(api_version, kind).ok()?;
-    let decoded = json::decode_within(message, text, Room::of_body(body_bytes)).ok()?;
+    let decoded = json::decode_within(message, text, DecodeBudget::of_body(body_bytes)).ok()?;
     let mut object = decoded.object;
     let says = |name, wanted: &str| object.get(name).is_none_or(|said| said.as_str() == Some(wanted));
     if !(decoded.strict.is_empty() && says("kind", kind) && says("apiVersion", api_version)) {
         return None;
     }
     if !(object.contains_key("kind") && object.contains_key("apiVersion")) {
-        say_type(expected, &mut object, api_version, kind);
+        set_type_meta(expected, &mut object, api_version, kind);
     }
     Some(object)
 }
 
 /// Has an object say what it is where its body left that to the path: some kinds are stored as they are written.
 /// Nobody fills in what a custom resource is.
-fn say_type(expected: Expected<'_>, object: &mut Object, api_version: &str, kind: &str) {
+fn set_type_meta(expected: Expected<'_>, object: &mut Object, api_version: &str, kind: &str) {
     if expected.custom.is_none() {
         object.insert("kind".to_owned(), kind.into());
         object.insert("apiVersion".to_owned(), api_version.into());
@@ -340,8 +342,8 @@ pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Deco
     }
     let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
     let message = expected.registered(api_version, kind)?;
-    let decoded = json::decode_within(message, text, Room::of_body(text.len()))
-        .map_err(|e| expected.worded(e).to_string())?;
+    let decoded = json::decode_within(message, text, DecodeBudget::of_body(text.len()))
+        .map_err(|e| expected.reword_error(e).to_string())?;
     check_convertible(expected, message, api_version, kind)?;
     let mut object = decoded.object;
     let mut warnings: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
@@ -373,11 +375,11 @@ fn decode_internal(text: &[u8], expected: Expected<'_>, group: &str, kind: &str)
 
 fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<Status>> {
     let envelope = Envelope::parse(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
-    let api_version = version_said(&envelope.api_version).unwrap_or(expected.api_version);
+    let api_version = envelope_version(&envelope.api_version).unwrap_or(expected.api_version);
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
     let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
     let message = expected.registered(api_version, kind).map_err(refused)?;
-    let room = Room::of_body(body.len());
+    let room = DecodeBudget::of_body(body.len());
     let mut object = proto::decode_within(message, envelope.raw, room).map_err(|e| match e {
         proto::Error::NoRoom(e) => too_large(e),
         e => refused(e.to_string()),
@@ -389,7 +391,7 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
 }
 
 /// The version that an envelope says, if it can be read (upstream's `FromAPIVersionAndKind`).
-fn version_said(api_version: &str) -> Option<&str> {
+fn envelope_version(api_version: &str) -> Option<&str> {
     match api_version.split_once('/') {
         Some((_, version)) if version.is_empty() || version.contains('/') => None,
         Some(("", version)) => Some(version),
@@ -437,7 +439,7 @@ fn check_version(expected: Expected<'_>, api_version: &str) -> Result<(), Box<St
 }
 
 /// 413 for a body of many small parts.
-pub(crate) fn too_large(error: NoRoom) -> Box<Status> {
+pub(crate) fn too_large(error: BudgetExceeded) -> Box<Status> {
     Status::request_entity_too_large(format!("Request entity too large: {error}")).into()
 }
 
@@ -472,7 +474,7 @@ pub(crate) fn decode_options(
             )))
         }
     };
-    let room = Room::of_body(body.len());
+    let room = DecodeBudget::of_body(body.len());
     if format == Format::Protobuf {
         let envelope = Envelope::parse(body).map_err(|e| failed(e.to_string()))?;
         known(&envelope.api_version, &envelope.kind)?;

@@ -110,7 +110,7 @@ impl<S: Source + Unpin> Body for Chunks<S> {
         let Some(source) = &mut self.source else { return Poll::Ready(None) };
         let mut out = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);
         match source.fill(&mut out, CHUNK_BYTES) {
-            Ok(true) if out.is_empty() => return give_way(context),
+            Ok(true) if out.is_empty() => return yield_now(context),
             Ok(true) => {}
             Ok(false) => self.source = None,
             Err(status) => {
@@ -127,7 +127,7 @@ impl<S: Source + Unpin> Body for Chunks<S> {
 }
 
 /// Lets other work of the thread go first.
-pub(crate) fn give_way<T>(context: &Context<'_>) -> Poll<T> {
+pub(crate) fn yield_now<T>(context: &Context<'_>) -> Poll<T> {
     context.waker().wake_by_ref();
     Poll::Pending
 }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::chunks::{CHUNK_BYTES, Source, cut, give_way};
+use crate::chunks::{CHUNK_BYTES, Source, cut, yield_now};
 use crate::dispatch::BoxError;
 use crate::gzip::{Deflate, HEADER, Plain, trailer};
 
@@ -21,12 +21,12 @@ const LISTS_MAX: usize = 1024;
 
 /// The second part of a compressed list.
 #[derive(Clone)]
-pub(crate) struct Rest {
+pub(crate) struct DeflatedItems {
     deflated: Bytes,
     plain: Plain,
 }
 
-impl Rest {
+impl DeflatedItems {
     /// Its length before it was compressed.
     pub(crate) fn plain_len(&self) -> usize {
         self.plain.len
@@ -50,12 +50,12 @@ struct List {
     last_asked: u64,
     /// Somebody is about to fill in `rest`.
     taken: bool,
-    rest: Option<Rest>,
+    rest: Option<DeflatedItems>,
 }
 
 /// A list that was asked for, by its name and the version of its items.
 #[derive(Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct ListKey {
     /// Where lists are remembered.
     pub(crate) lists: CompressedLists,
     /// What was asked for and in which representation; complete lists of one name and version have the
@@ -83,9 +83,9 @@ impl CompressedLists {
     }
 }
 
-impl Wanted {
+impl ListKey {
     /// What is remembered of the list.
-    pub(crate) fn rest(&self) -> Option<Rest> {
+    pub(crate) fn rest(&self) -> Option<DeflatedItems> {
         self.lists.with(|lists| {
             lists.asked += 1;
             let asked = lists.asked;
@@ -97,7 +97,7 @@ impl Wanted {
 
     /// Notes that the list had to be made. From the second time on, one of those who make it gets the
     /// right to have it remembered.
-    pub(crate) fn miss(self) -> Option<Remembering> {
+    pub(crate) fn miss(self) -> Option<CacheFill> {
         let again = self.lists.with(|lists| {
             let (version, last_asked) = (self.version, lists.asked);
             match lists.lists.get_mut(&self.name) {
@@ -114,7 +114,7 @@ impl Wanted {
                 }
             }
         });
-        again.then(|| Remembering { wanted: self, deflated: Vec::new() })
+        again.then(|| CacheFill { wanted: self, deflated: Vec::new() })
     }
 }
 
@@ -139,7 +139,7 @@ impl Lists {
     }
 
     /// Remembers a list, unless it has changed meanwhile or is larger than everything together may be.
-    fn keep(&mut self, name: &str, version: i64, rest: Rest) {
+    fn keep(&mut self, name: &str, version: i64, rest: DeflatedItems) {
         let len = rest.deflated.len();
         let Some(list) = self.lists.get(name).filter(|list| list.version == version) else { return };
         if len > self.bytes_max || list.rest.is_some() {
@@ -154,12 +154,12 @@ impl Lists {
 }
 
 /// The right to have a list remembered, and what there is of it so far.
-pub(crate) struct Remembering {
-    wanted: Wanted,
+pub(crate) struct CacheFill {
+    wanted: ListKey,
     deflated: Vec<u8>,
 }
 
-impl Remembering {
+impl CacheFill {
     /// Adds a piece. False when the list turns out to be too large.
     fn add(&mut self, piece: &[u8]) -> bool {
         self.deflated.extend_from_slice(piece);
@@ -167,15 +167,15 @@ impl Remembering {
     }
 
     fn keep(&mut self, plain: Plain) {
-        let rest = Rest { deflated: std::mem::take(&mut self.deflated).into(), plain };
-        let Wanted { lists, name, version } = &self.wanted;
+        let rest = DeflatedItems { deflated: std::mem::take(&mut self.deflated).into(), plain };
+        let ListKey { lists, name, version } = &self.wanted;
         lists.with(|lists| lists.keep(name, *version, rest));
     }
 }
 
-impl Drop for Remembering {
+impl Drop for CacheFill {
     fn drop(&mut self) {
-        let Wanted { lists, name, version } = &self.wanted;
+        let ListKey { lists, name, version } = &self.wanted;
         lists.with(|lists| {
             if let Some(list) = lists.lists.get_mut(name).filter(|list| list.version == *version) {
                 list.taken = false;
@@ -193,7 +193,7 @@ pub(crate) struct Compressed<S> {
     begin: Vec<u8>,
     head: Plain,
     rest: Option<Deflate>,
-    remembering: Option<Remembering>,
+    remembering: Option<CacheFill>,
 }
 
 impl<S: Source> Compressed<S> {
@@ -203,7 +203,7 @@ impl<S: Source> Compressed<S> {
         mut made: Vec<u8>,
         head: usize,
         source: Option<S>,
-        remembering: Option<Remembering>,
+        remembering: Option<CacheFill>,
     ) -> Self {
         let rest = made.split_off(head);
         let (begin, head) = begin(&made);
@@ -268,7 +268,7 @@ impl<S: Source + Unpin> Body for Compressed<S> {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match self.next() {
             // The compressor keeps what it gets for a while; an empty frame would say nothing.
-            Some(Ok(bytes)) if bytes.is_empty() => give_way(context),
+            Some(Ok(bytes)) if bytes.is_empty() => yield_now(context),
             made => Poll::Ready(made.map(|made| made.map(Frame::data))),
         }
     }
@@ -279,18 +279,18 @@ impl<S: Source + Unpin> Body for Compressed<S> {
 }
 
 /// A compressed body that was remembered, behind a new head.
-pub(crate) struct Remembered(std::array::IntoIter<Bytes, 3>);
+pub(crate) struct CachedBody(std::array::IntoIter<Bytes, 3>);
 
-impl Remembered {
+impl CachedBody {
     /// The body of `head` and `rest`.
-    pub(crate) fn new(head: &[u8], rest: Rest) -> Self {
+    pub(crate) fn new(head: &[u8], rest: DeflatedItems) -> Self {
         let (begin, head) = begin(head);
         let trailer = trailer(&head, &rest.plain);
-        Remembered([begin.into(), rest.deflated, Bytes::copy_from_slice(&trailer)].into_iter())
+        CachedBody([begin.into(), rest.deflated, Bytes::copy_from_slice(&trailer)].into_iter())
     }
 }
 
-impl Body for Remembered {
+impl Body for CachedBody {
     type Data = Bytes;
     type Error = BoxError;
 

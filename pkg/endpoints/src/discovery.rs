@@ -151,7 +151,7 @@ impl Discovery {
     }
 
     /// How a request asks for everything that the servers of a cluster serve in named groups, if it does.
-    pub(crate) fn asks_for_all(request: &Parts) -> Option<accept::Aggregated> {
+    pub(crate) fn aggregated_apis_format(request: &Parts) -> Option<accept::Aggregated> {
         let path = request.uri.path();
         let asked = accept::aggregated(&accept::header(&request.headers));
         asked.filter(|_| path.strip_suffix('/').unwrap_or(path) == "/apis")

@@ -88,7 +88,7 @@ pub trait Dispatch: Send + Sync + 'static {
     }
 
     /// How many watches are told of a change. An estimate, made as that.
-    fn watches_of(&self, _info: &RequestInfo) -> usize {
+    fn watch_count(&self, _info: &RequestInfo) -> usize {
         0
     }
 

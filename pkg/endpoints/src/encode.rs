@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use api::conversion::held_as_member;
-use api::resources::{Encoding, Resource, Storage as StorageRow};
+use api::conversion::internal_field_annotation;
+use api::resources::{Encoding, Resource, StorageSpec};
 use api::structural::Coercion;
 use apimachinery::status::Status;
 use jsontree::Value;
@@ -28,7 +28,7 @@ pub(crate) struct Outgoing<'a> {
     /// The endpoint's row: the served version.
     pub(crate) endpoint: &'a Resource<'a>,
     /// How it is stored.
-    pub(crate) storage: &'a StorageRow<'a>,
+    pub(crate) storage: &'a StorageSpec<'a>,
     /// The stored bytes.
     pub(crate) stored: StoredRef<'a>,
     /// Where its encoded forms are kept, and within which budget. `None` for what no one else reads.
@@ -45,7 +45,7 @@ impl<'a> Outgoing<'a> {
     /// own for deletions.
     pub(crate) fn element(
         endpoint: &'a Resource<'a>,
-        storage: &'a StorageRow<'a>,
+        storage: &'a StorageSpec<'a>,
         element: &'a Element,
         revision: i64,
         budget: &'a Arc<Budget>,
@@ -72,14 +72,14 @@ impl<'a> Outgoing<'a> {
     fn raw_partial(&self) -> Result<Option<&'a [u8]>, Box<Status>> {
         let raw = self.raw().map(proto::partial_metadata).transpose();
         let raw = raw.map_err(|error| self.unreadable(error))?;
-        let hidden = held_as_member(self.endpoint.builtin);
+        let hidden = internal_field_annotation(self.endpoint.builtin);
         Ok(raw.filter(|raw| hidden.is_none_or(|name| memmem::find(raw, name.as_bytes()).is_none())))
     }
 
     /// The object's `PartialObjectMetadata`, in a version of `meta.k8s.io`, as a tree.
     fn partial_tree(&self, version: &str) -> Result<Object, Box<Status>> {
         let mut object = partial(self.tree()?, version);
-        let Some(hidden) = held_as_member(self.endpoint.builtin) else { return Ok(object) };
+        let Some(hidden) = internal_field_annotation(self.endpoint.builtin) else { return Ok(object) };
         if let Some(Value::Object(metadata)) = object.get_mut("metadata")
             && let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
         {
@@ -98,7 +98,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// As much of the object as is shown, and what type that is.
-    fn shaped(&self, shape: Shape) -> Result<(&'static Message, Object), Box<Status>> {
+    fn to_shape(&self, shape: Shape) -> Result<(&'static Message, Object), Box<Status>> {
         Ok(match shape {
             Shape::Whole => (self.endpoint.message, self.tree()?),
             Shape::Metadata(version) => (&PARTIAL, self.partial_tree(version)?),
@@ -216,7 +216,7 @@ impl<'a> Outgoing<'a> {
 }
 
 /// Converts a tree from its storage version to the served one.
-pub(crate) fn served(object: Object, storage: &StorageRow, endpoint: &Resource) -> Object {
+pub(crate) fn served(object: Object, storage: &StorageSpec, endpoint: &Resource) -> Object {
     let to = endpoint.kind_group_version;
     if storage.group_version == to {
         return object;
@@ -367,7 +367,7 @@ pub(crate) fn object(
             Ok(())
         }
         Format::Cbor => {
-            let (message, object) = outgoing.shaped(shape)?;
+            let (message, object) = outgoing.to_shape(shape)?;
             cbor::encode(message, &object, out).map_err(failed)
         }
     }
@@ -375,7 +375,7 @@ pub(crate) fn object(
 
 /// Appends a list item in CBOR; whole ones leave `kind` and `apiVersion` out.
 pub(crate) fn cbor_item(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-    let (message, mut object) = outgoing.shaped(shape)?;
+    let (message, mut object) = outgoing.to_shape(shape)?;
     if shape == Shape::Whole && !message.open {
         object.remove("kind");
         object.remove("apiVersion");

@@ -1,6 +1,6 @@
 //! The numbers of encoded forms, under which a memo keeps them.
 
-use api::resources::{Resource, Storage as StorageRow};
+use api::resources::{Resource, StorageSpec};
 
 /// A form of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub(crate) enum Form {
 
 /// The number of a form in an endpoint's version. Objects of one storage never share a number unless
 /// their bytes are the same.
-pub(crate) fn of(endpoint: &Resource, storage: &StorageRow, form: Form) -> u32 {
+pub(crate) fn of(endpoint: &Resource, storage: &StorageSpec, form: Form) -> u32 {
     version(endpoint, storage) << 2 | form as u32
 }
 
 /// A number for the version that an endpoint serves a stored kind in, below 2^24; 0 for the storage
 /// version.
-pub(crate) fn version(endpoint: &Resource, storage: &StorageRow) -> u32 {
+pub(crate) fn version(endpoint: &Resource, storage: &StorageSpec) -> u32 {
     if endpoint.kind_group_version == storage.group_version {
         return 0;
     }

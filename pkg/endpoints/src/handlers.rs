@@ -2,6 +2,7 @@
 
 mod admission;
 mod apply;
+mod audit_object;
 mod binding;
 mod claim_rights;
 mod componentstatus;
@@ -12,7 +13,6 @@ mod eviction;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
-mod recorded;
 mod review;
 pub(crate) mod token;
 pub(crate) mod update;
@@ -65,5 +65,5 @@ fn done() -> Status {
 /// # Errors
 /// 400 for what cannot be converted.
 pub(crate) fn to_storage_version(call: &Call<'_>, object: Object, from: &str) -> Result<Object, Box<Status>> {
-    versions::stored(object, from, call.endpoint(), call.main(), &call.api.registry)
+    versions::stored(object, from, call.endpoint(), call.resource(), &call.api.registry)
 }

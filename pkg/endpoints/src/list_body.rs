@@ -42,7 +42,7 @@ impl Listing {
     }
 
     /// Whether the list is written as Go writes a map, as lists of whole custom resources are.
-    pub(crate) fn in_order_of_names(&self) -> bool {
+    pub(crate) fn has_sorted_keys(&self) -> bool {
         self.shape == Shape::Whole && self.endpoint.row().message.open
     }
 
@@ -129,7 +129,7 @@ impl Json {
             // Upstream leaves the items of an empty partial list nil.
             (false, Shape::Metadata(_)) => b",\"items\":null",
         });
-        if self.listing.in_order_of_names() {
+        if self.listing.has_sorted_keys() {
             let (_, kind) = self.listing.type_meta();
             for part in [",\"kind\":\"", &kind, "\",\"metadata\":"] {
                 out.extend_from_slice(part.as_bytes());
@@ -147,7 +147,7 @@ impl Json {
 impl Source for Json {
     fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let (api_version, kind) = self.listing.type_meta();
-        if self.listing.in_order_of_names() {
+        if self.listing.has_sorted_keys() {
             for part in ["{\"apiVersion\":\"", api_version, "\""] {
                 out.extend_from_slice(part.as_bytes());
             }
@@ -350,18 +350,18 @@ impl Source for Protobuf {
         let more = each(items, out, enough, |element, out| {
             let before = out.len();
             listing.put(element, &mut part, out)?;
-            *due = due.checked_sub(out.len() - before).ok_or_else(mismeasured)?;
+            *due = due.checked_sub(out.len() - before).ok_or_else(length_mismatch)?;
             Ok(())
         })?;
         if !more {
             out.extend_from_slice(&ENVELOPE_END);
         }
-        if more || *due == 0 { Ok(more) } else { Err(mismeasured()) }
+        if more || *due == 0 { Ok(more) } else { Err(length_mismatch()) }
     }
 }
 
 /// The list on the wire would not have the length that it announced.
-fn mismeasured() -> Box<Status> {
+fn length_mismatch() -> Box<Status> {
     failed("an item of a list is not as long as it was measured")
 }
 

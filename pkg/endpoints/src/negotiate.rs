@@ -59,7 +59,7 @@ impl Formats {
     }
 
     /// Whether answers have a representation.
-    fn can_be(self, representation: Representation) -> bool {
+    fn supports(self, representation: Representation) -> bool {
         let metadata = matches!(representation.transform, Transform::PartialObject | Transform::PartialList);
         !self.custom || representation.format != Format::Protobuf || metadata
     }
@@ -215,7 +215,7 @@ pub fn output(
         "" => Some((Representation::JSON, false)),
         header => accept_clauses(header).iter().find_map(|clause| {
             let mut all = formats.all().iter().filter_map(|format| accepted(clause, *format, offer));
-            all.find(|(representation, _)| formats.can_be(*representation))
+            all.find(|(representation, _)| formats.supports(*representation))
         }),
     };
     let Some((mut representation, pretty_param)) = picked else {

@@ -12,7 +12,7 @@ use crate::respond;
 
 /// How the sending of a body went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent {
+pub struct SendResult {
     /// The bytes that were taken.
     pub bytes: usize,
     /// Whether these were all.
@@ -20,21 +20,21 @@ pub struct Sent {
 }
 
 /// A body that tells how it went when it is dropped.
-pub struct Observed<F: FnOnce(Sent)> {
+pub struct ObservedBody<F: FnOnce(SendResult)> {
     inner: Body,
     bytes: usize,
     ended: bool,
     done: Option<F>,
 }
 
-impl<F: FnOnce(Sent) + Send + Unpin + 'static> Observed<F> {
+impl<F: FnOnce(SendResult) + Send + Unpin + 'static> ObservedBody<F> {
     /// `inner`, which tells `done` when it is through or was given up.
     pub fn body(inner: Body, done: F) -> Body {
-        Observed { inner, bytes: 0, ended: false, done: Some(done) }.boxed_unsync()
+        ObservedBody { inner, bytes: 0, ended: false, done: Some(done) }.boxed_unsync()
     }
 }
 
-impl<F: FnOnce(Sent) + Unpin> http_body::Body for Observed<F> {
+impl<F: FnOnce(SendResult) + Unpin> http_body::Body for ObservedBody<F> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -60,9 +60,9 @@ impl<F: FnOnce(Sent) + Unpin> http_body::Body for Observed<F> {
     }
 }
 
-impl<F: FnOnce(Sent)> Drop for Observed<F> {
+impl<F: FnOnce(SendResult)> Drop for ObservedBody<F> {
     fn drop(&mut self) {
-        let sent = Sent { bytes: self.bytes, whole: self.ended || self.inner.is_end_stream() };
+        let sent = SendResult { bytes: self.bytes, whole: self.ended || self.inner.is_end_stream() };
         // What is inside is told first: its work is part of this one's.
         drop(std::mem::replace(&mut self.inner, respond::full(Bytes::new())));
         if let Some(done) = self.done.take() {
@@ -88,21 +88,21 @@ mod tests {
 
     #[test]
     fn who_observes_is_told_what_was_sent_from_the_inside_out() {
-        let check = |polls: usize, expected: Sent| {
-            let told = Arc::<Mutex<Vec<(&str, Sent)>>>::default();
+        let check = |polls: usize, expected: SendResult| {
+            let told = Arc::<Mutex<Vec<(&str, SendResult)>>>::default();
             let note = |name: &'static str| {
                 let told = Arc::clone(&told);
                 move |sent| told.lock().unwrap().push((name, sent))
             };
-            let inner = Observed::body(respond::full("abc"), note("inner"));
-            let mut body = Observed::body(inner, note("outer"));
+            let inner = ObservedBody::body(respond::full("abc"), note("inner"));
+            let mut body = ObservedBody::body(inner, note("outer"));
             frames(&mut body, polls);
             assert!(told.lock().unwrap().is_empty());
             drop(body);
             assert_eq!(*told.lock().unwrap(), [("inner", expected), ("outer", expected)]);
         };
-        check(0, Sent { bytes: 0, whole: false });
-        check(1, Sent { bytes: 3, whole: true });
-        check(2, Sent { bytes: 3, whole: true });
+        check(0, SendResult { bytes: 0, whole: false });
+        check(1, SendResult { bytes: 3, whole: true });
+        check(2, SendResult { bytes: 3, whole: true });
     }
 }

@@ -20,9 +20,9 @@ use std::io::{Read as _, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use api::catalog::{Catalog, Owner};
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
+use component_base::clock::Clock;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -36,8 +36,8 @@ use crate::negotiate::Formats;
 use content::Content;
 pub use foreign::part_of_version;
 use headers::{
-    Body, DAY_SECONDS, accepted, content_type, empty, hash_parameter, http_date, moved, takes_gzip,
-    unless_known,
+    Body, DAY_SECONDS, accepted, accepts_gzip, conditional_response, content_type, empty, hash_parameter,
+    http_date, moved,
 };
 use subject::Subject;
 
@@ -67,7 +67,7 @@ pub struct OpenApi {
 /// A document of OpenAPI 3.0.
 struct Entry {
     path: String,
-    source: Written,
+    source: DocumentSource,
     tag: OnceLock<Tag>,
     /// Kept if it is about custom resources, whose schemas have to be read for it.
     json: OnceLock<Gzip>,
@@ -75,7 +75,7 @@ struct Entry {
 }
 
 /// Where a document comes from.
-enum Written {
+enum DocumentSource {
     /// Written for every request.
     Here(Subject),
     /// Written of the definitions of a version.
@@ -131,23 +131,23 @@ impl Gzip {
 }
 
 impl Entry {
-    fn new(path: String, source: Written) -> Self {
+    fn new(path: String, source: DocumentSource) -> Self {
         Entry { path, source, tag: OnceLock::new(), json: OnceLock::new(), protobuf: OnceLock::new() }
     }
 
     /// The documents about what a catalog holds.
     fn all(catalog: &Catalog) -> impl Iterator<Item = Entry> {
         let builtin = Subject::all(catalog).into_iter();
-        let builtin = builtin.map(|subject| Entry::new(subject.path(), Written::Here(subject)));
+        let builtin = builtin.map(|subject| Entry::new(subject.path(), DocumentSource::Here(subject)));
         let custom = custom::versions(catalog).map(|(group, version)| {
             let (group, version) = (group.to_owned(), version.name.clone());
-            Entry::new(format!("apis/{group}/{version}"), Written::Custom { group, version })
+            Entry::new(format!("apis/{group}/{version}"), DocumentSource::Custom { group, version })
         });
-        builtin.chain(custom).chain(Entry::of_others(catalog))
+        builtin.chain(custom).chain(Entry::aggregated(catalog))
     }
 
     /// The documents that other servers made.
-    fn of_others(catalog: &Catalog) -> impl Iterator<Item = Entry> {
+    fn aggregated(catalog: &Catalog) -> impl Iterator<Item = Entry> {
         let groups = catalog.groups().filter(|_| catalog.has_proxied());
         groups.flat_map(|group| {
             let proxied = group.versions.iter().filter_map(|version| match &version.owner {
@@ -156,7 +156,7 @@ impl Entry {
             });
             proxied.flat_map(|proxied| &proxied.documents).map(|document| {
                 let (group, json) = (group.name.clone(), document.json.clone());
-                Entry::new(document.path.clone(), Written::Elsewhere { group, json })
+                Entry::new(document.path.clone(), DocumentSource::Elsewhere { group, json })
             })
         })
     }
@@ -164,8 +164,8 @@ impl Entry {
     /// The group that the document is about; none for one that never changes.
     fn group(&self) -> Option<&str> {
         match &self.source {
-            Written::Here(subject) => subject.group(),
-            Written::Custom { group, .. } | Written::Elsewhere { group, .. } => Some(group),
+            DocumentSource::Here(subject) => subject.group(),
+            DocumentSource::Custom { group, .. } | DocumentSource::Elsewhere { group, .. } => Some(group),
         }
     }
 
@@ -246,7 +246,7 @@ impl OpenApi {
             let index = self.index();
             (Tag::of(&index, &*self.clock), index.into())
         });
-        let mut response = unless_known(&request.headers, tag, || Body::Plain(index.clone()));
+        let mut response = conditional_response(&request.headers, tag, || Body::Plain(index.clone()));
         // Upstream's aggregator forgets to say what it is and Go guesses.
         content_type(&mut response, "text/plain; charset=utf-8");
         response
@@ -271,7 +271,7 @@ impl OpenApi {
         let asked = hash_parameter(request);
         let mut response = match asked {
             Some(hash) if hash != tag.hash => moved(&location(&entry.path, tag), tag),
-            _ => unless_known(&request.headers, tag, || {
+            _ => conditional_response(&request.headers, tag, || {
                 let document = || self.kept(entry, written);
                 Body::Plain(if json { document() } else { entry.protobuf(document) })
             }),
@@ -296,13 +296,13 @@ impl OpenApi {
                 let json = subtype == "json";
                 let ((tag, gzip), made) = self.swagger(json);
                 let body = || {
-                    if takes_gzip(&request.headers) {
+                    if accepts_gzip(&request.headers) {
                         Body::Gzip(gzip.0.clone())
                     } else {
                         Body::Plain(made.map_or_else(|| gzip.plain(), Bytes::from))
                     }
                 };
-                let mut response = unless_known(&request.headers, tag, body);
+                let mut response = conditional_response(&request.headers, tag, body);
                 let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
                 content_type(&mut response, if json { "application/json" } else { protobuf });
                 response
@@ -334,21 +334,21 @@ impl OpenApi {
 
     fn document(&self, entry: &Entry) -> Bytes {
         match &entry.source {
-            Written::Here(subject) => {
+            DocumentSource::Here(subject) => {
                 v3::document(&Content::of_subject(*subject, &self.catalog, self.formats)).into()
             }
-            Written::Custom { group, version } => {
+            DocumentSource::Custom { group, version } => {
                 let version = self.catalog.group(group).and_then(|group| group.version(version));
                 version.map(|version| v3::document(&Content::of_custom(version)).into()).unwrap_or_default()
             }
-            Written::Elsewhere { json, .. } => json.clone(),
+            DocumentSource::Elsewhere { json, .. } => json.clone(),
         }
     }
 
     /// The document, which may be `written` already, for somebody who reads it.
     fn kept(&self, entry: &Entry, written: Option<Bytes>) -> Bytes {
         let write = || written.unwrap_or_else(|| self.document(entry));
-        if !matches!(entry.source, Written::Custom { .. }) {
+        if !matches!(entry.source, DocumentSource::Custom { .. }) {
             return write();
         }
         let mut made = None;

@@ -15,7 +15,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use schema::object::Object;
 
-use crate::aggregated::{Forwarded, Unanswered, Way, pass_on, proxied, refusal};
+use crate::aggregated::{BackendAddress, Forwarded, ProxyError, pass_on, proxied, refusal};
 use crate::discovery::{Discovery, Merged};
 use crate::dispatch::Response;
 use crate::respond;
@@ -24,9 +24,9 @@ use figures::PassFailure;
 pub use figures::{PeerFigures, SyncFailure};
 
 /// Marks what has been passed on: whoever gets it answers it.
-pub const PASSED_ON: HeaderName = HeaderName::from_static("x-kubernetes-peer-proxied");
+pub const PEER_PROXIED: HeaderName = HeaderName::from_static("x-kubernetes-peer-proxied");
 /// What is said where no server that could answer says where it is.
-const NOWHERE: &str = "Error getting ip and port info of the remote server while proxying";
+const NO_PEER_ADDRESS: &str = "Error getting ip and port info of the remote server while proxying";
 
 /// The other servers.
 #[async_trait]
@@ -35,10 +35,10 @@ pub trait Peers: Send + Sync + 'static {
     fn own_name(&self) -> &str;
 
     /// Whether one of them serves a resource.
-    fn serve(&self, resource: &Named<'_>) -> bool;
+    fn serve(&self, resource: &ResourceName<'_>) -> bool;
 
     /// The way to one of those that serve a resource; `None` if none of them says where it is.
-    async fn way(&self, resource: &Named<'_>) -> Option<Way>;
+    async fn way(&self, resource: &ResourceName<'_>) -> Option<BackendAddress>;
 
     /// What they serve in named groups.
     fn groups(&self) -> Arc<PeerGroups>;
@@ -46,7 +46,7 @@ pub trait Peers: Send + Sync + 'static {
 
 /// A resource by its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Named<'n> {
+pub struct ResourceName<'n> {
     /// Empty for the core group.
     pub group: &'n str,
     /// For example `v1`.
@@ -55,9 +55,9 @@ pub struct Named<'n> {
     pub resource: &'n str,
 }
 
-impl<'n> Named<'n> {
+impl<'n> ResourceName<'n> {
     fn of(info: &'n RequestInfo) -> Self {
-        Named { group: &info.group, version: &info.version, resource: &info.resource }
+        ResourceName { group: &info.group, version: &info.version, resource: &info.resource }
     }
 }
 
@@ -93,31 +93,31 @@ impl PeerProxy {
             catalog.find(&info.group, &info.version, &info.resource, "").is_some()
                 || proxied(catalog, &info.path).is_some()
         };
-        info.is_resource && !here() && self.peers.serve(&Named::of(info))
+        info.is_resource && !here() && self.peers.serve(&ResourceName::of(info))
     }
 
     /// Whether somebody else has passed a request on to this server.
-    pub(crate) fn is_passed_on(parts: &Parts) -> bool {
-        parts.headers.get(PASSED_ON).is_some_and(|value| value == "true")
+    pub(crate) fn is_peer_proxied(parts: &Parts) -> bool {
+        parts.headers.get(PEER_PROXIED).is_some_and(|value| value == "true")
     }
 
     /// Passes a request on. Every failure is an answer.
     pub(crate) async fn forward(&self, request: Forwarded<'_>) -> Response {
-        let named = Named::of(&request.context.info);
+        let named = ResourceName::of(&request.context.info);
         let Some(way) = self.peers.way(&named).await else {
             self.figures.not_passed_on(&named, PassFailure::Endpoint);
-            let status = Status::failure(503, Reason::ServiceUnavailable, NOWHERE);
+            let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
             return respond::status_response(&request.parts.headers, None, &status, &[]);
         };
-        let passed_on = HeaderMap::from_iter([(PASSED_ON, HeaderValue::from_static("true"))]);
+        let passed_on = HeaderMap::from_iter([(PEER_PROXIED, HeaderValue::from_static("true"))]);
         let context = request.context;
-        let named = Named::of(&context.info);
+        let named = ResourceName::of(&context.info);
         let answer = match pass_on(way, request, &passed_on).await {
-            Err(Unanswered { asked: false, message }) => {
+            Err(ProxyError { asked: false, message }) => {
                 self.figures.not_passed_on(&named, PassFailure::Transport);
                 return refusal(503, message);
             }
-            Err(Unanswered { message, .. }) => refusal(503, message),
+            Err(ProxyError { message, .. }) => refusal(503, message),
             Ok(answer) => answer,
         };
         self.figures.passed_on(answer.status().as_u16(), &named);
@@ -130,7 +130,7 @@ impl PeerProxy {
         generation: &Generation,
         request: &Parts,
     ) -> Option<Result<http::Response<Bytes>, Status>> {
-        let asked = Discovery::asks_for_all(request)?;
+        let asked = Discovery::aggregated_apis_format(request)?;
         if asked.alone {
             self.figures.alone();
             return None;

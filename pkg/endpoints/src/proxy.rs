@@ -3,6 +3,7 @@
 
 mod headers;
 mod log_figures;
+mod one_client;
 mod rewrite;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -24,6 +25,7 @@ use crate::dispatch::{Body, Response};
 use crate::header;
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_figures::LogFigures;
+pub use one_client::OneClient;
 pub(crate) use upgrade::upgrade;
 use url::Url;
 
@@ -52,7 +54,7 @@ pub trait Network: Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, Failure>;
+    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, UpgradeError>;
 
     /// All addresses of a host. An address is its own.
     ///
@@ -63,7 +65,7 @@ pub trait Network: Send + Sync + 'static {
 
 /// Why a request on a connection of its own has no answer.
 #[derive(Debug)]
-pub enum Failure {
+pub enum UpgradeError {
     /// There is no connection.
     Dial(String),
     /// There was one.
@@ -117,7 +119,7 @@ pub(crate) async fn pass_on(
         url.path.push('/');
     }
     if url.path.is_empty() && matches!(parts.method.as_str(), "GET" | "HEAD") {
-        return Ok(to_root(path, &url.query));
+        return Ok(redirect_to_root(path, &url.query));
     }
     let prefix = rewrite::prefix(path, &url.path);
     let mut head = headers::end_to_end(&parts.headers);
@@ -143,7 +145,7 @@ pub(crate) async fn pass_on(
 }
 
 /// Sends a browser to the root of what is proxied: relative links would miss it otherwise.
-fn to_root(path: &str, query: &str) -> Response {
+fn redirect_to_root(path: &str, query: &str) -> Response {
     let mark = if query.is_empty() { "" } else { "?" };
     let mut head = http::HeaderMap::new();
     if let Ok(value) = HeaderValue::try_from(format!("{}/{mark}{query}", url::escape_path(path))) {

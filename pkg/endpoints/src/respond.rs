@@ -5,7 +5,7 @@ mod list;
 use std::io::Write;
 use std::sync::Arc;
 
-use api::resources::{Handle, Resource, Storage as StorageRow};
+use api::resources::{Handle, Resource, StorageSpec};
 use apimachinery::status::{Reason, Status};
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
@@ -20,16 +20,15 @@ use schema::object::Object;
 use schema::table::Message;
 use schema::yaml;
 
+use crate::cpu_pool::CpuPool;
 use crate::dispatch::{Body, Response};
 use crate::encode::{self, Outgoing, Shape};
-use crate::header;
-use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
 use crate::trace::Trace;
-use crate::warning;
+use crate::{header, warning};
 
-pub(crate) use list::Name;
+pub(crate) use list::CacheName;
 
 /// Bodies above this size are compressed for clients that take gzip (upstream's threshold).
 const GZIP_ABOVE_BYTES: usize = 128 * 1024;
@@ -63,7 +62,7 @@ impl Reply<'_> {
     pub(crate) fn stored(
         &self,
         code: u16,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         stored: StoredRef<'_>,
     ) -> Result<Response, Box<Status>> {
         let endpoint = self.endpoint.row();
@@ -74,7 +73,7 @@ impl Reply<'_> {
     pub(crate) fn element(
         &self,
         code: u16,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         element: &Element,
     ) -> Result<Response, Box<Status>> {
         let revision = element.revision();
@@ -91,9 +90,9 @@ impl Reply<'_> {
     ///
     /// # Errors
     /// 429 when too much waits for one, and those of `make`.
-    pub(crate) async fn made_by(
+    pub(crate) async fn respond_in_pool(
         &self,
-        pool: &HeavyPool,
+        pool: &CpuPool,
         user: &UserInfo,
         make: impl for<'r> FnOnce(Reply<'r>) -> BoxFuture<'r, Result<Response, Box<Status>>> + Send + 'static,
     ) -> Result<Response, Box<Status>> {

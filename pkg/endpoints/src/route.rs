@@ -39,23 +39,23 @@ pub(crate) struct Route {
     /// The endpoint.
     pub(crate) endpoint: Arc<Endpoint>,
     /// The resource itself; the endpoint's own unless it is a subresource.
-    pub(crate) main: Arc<Endpoint>,
+    pub(crate) resource: Arc<Endpoint>,
     /// What to do.
     pub(crate) action: Action,
 }
 
 /// Why there is no route.
 #[derive(Debug)]
-pub(crate) enum NoRoute {
+pub(crate) enum RouteError {
     /// Nobody serves the group: upstream's bare 404.
     UnknownGroup,
     /// A `Status`.
     Status(Box<Status>),
 }
 
-impl From<Status> for NoRoute {
+impl From<Status> for RouteError {
     fn from(status: Status) -> Self {
-        NoRoute::Status(status.into())
+        RouteError::Status(status.into())
     }
 }
 
@@ -76,15 +76,19 @@ pub(crate) fn depends_on_definitions(catalog: &Catalog, info: &RequestInfo) -> b
 ///
 /// # Errors
 /// 404 for what is not served, 405 for a method that the path does not have.
-pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
-    let group = catalog.group(&info.group).ok_or(NoRoute::UnknownGroup)?;
+pub(crate) fn route(
+    catalog: &Catalog,
+    method: &http::Method,
+    info: &RequestInfo,
+) -> Result<Route, RouteError> {
+    let group = catalog.group(&info.group).ok_or(RouteError::UnknownGroup)?;
     if (info.api_prefix == "api") != info.group.is_empty() {
-        return Err(NoRoute::UnknownGroup);
+        return Err(RouteError::UnknownGroup);
     }
     let Some(version) = group.version(&info.version) else {
         // Upstream's router answers for the groups that it knows, nobody for others.
         let routed = group.versions.iter().any(|version| version.owner == Owner::Builtin);
-        return Err(if routed { Status::unknown_path().into() } else { NoRoute::UnknownGroup });
+        return Err(if routed { Status::unknown_path().into() } else { RouteError::UnknownGroup });
     };
     if info.verb == "proxy" {
         // Nothing is served there any more, but requests are still authorized as what they ask for.
@@ -98,7 +102,7 @@ pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo
         "" => served,
         _ => version.find(&info.resource, "").unwrap_or(served),
     };
-    let route = |action| Route { endpoint: Arc::clone(served), main: Arc::clone(main), action };
+    let route = |action| Route { endpoint: Arc::clone(served), resource: Arc::clone(main), action };
     let (endpoint, main) = (served.row.row(), main.row.row());
     let depth = info.parts.len();
     let named = depth >= 2;
@@ -120,12 +124,12 @@ pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo
 
 /// Finds the route to a custom resource. Upstream's handler of those knows resources and verbs where its router knows
 /// paths and methods: what is not there is nobody's, HEAD is a GET, and refusals name the verb.
-fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
-    let main = version.find(&info.resource, "").ok_or(NoRoute::UnknownGroup)?;
+fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Result<Route, RouteError> {
+    let main = version.find(&info.resource, "").ok_or(RouteError::UnknownGroup)?;
     let namespaced = main.row.row().namespaced;
     let across_namespaces = matches!(&*info.verb, "list" | "watch");
     if namespaced != info.namespaced_path && !(namespaced && across_namespaces) {
-        return Err(NoRoute::UnknownGroup);
+        return Err(RouteError::UnknownGroup);
     }
     let resource = GroupResource::new(&*info.group, &*info.resource);
     let name = info.parts.get(1).map_or("", |name| &**name);
@@ -146,7 +150,7 @@ fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Resul
     if !endpoint.row.row().serves(&info.verb) || *method == http::Method::OPTIONS {
         return Err(Status::method_not_supported(&resource, &info.verb).into());
     }
-    Ok(Route { endpoint: Arc::clone(endpoint), main: Arc::clone(main), action })
+    Ok(Route { endpoint: Arc::clone(endpoint), resource: Arc::clone(main), action })
 }
 
 fn action(method: &http::Method, info: &RequestInfo, endpoint: &Resource, named: bool) -> Option<Action> {

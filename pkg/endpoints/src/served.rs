@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::catalog::Catalog;
-use apimachinery::clock::Clock;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::{Reason, Status};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use component_base::clock::Clock;
 use http::request::Parts;
 use tokio::sync::{SetOnce, mpsc, watch};
 use tokio::time::timeout;
@@ -102,7 +102,7 @@ impl Generation {
 }
 
 /// What requests wait for: a resource by its group and plural name, or everything.
-pub type Asked = mpsc::Receiver<Option<GroupResource>>;
+pub type ResourceRequests = mpsc::Receiver<Option<GroupResource>>;
 
 /// The generation that is served now. A request takes it once and keeps to it.
 pub struct Served {
@@ -118,7 +118,7 @@ pub struct Served {
 impl Served {
     /// Serves a catalog to which is added later what is stored already, until it is [complete](Self::complete). The other
     /// one hears what requests wait for meanwhile.
-    pub fn incomplete(catalog: Catalog, about: Description) -> (Self, Asked) {
+    pub fn incomplete(catalog: Catalog, about: Description) -> (Self, ResourceRequests) {
         let current = ArcSwap::from_pointee(Generation::first(Arc::new(catalog), &about));
         let (sender, asked) = mpsc::channel(ASKED_MAX);
         let (changed, complete) = (watch::Sender::new(()), SetOnce::new());

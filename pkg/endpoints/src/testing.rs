@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use api::catalog::{Definition, Group};
 use api::resources::custom::{CustomKind, Names};
-use api::resources::{self, Encoding, Resource, Storage as StorageRow};
+use api::resources::{self, Encoding, Resource, StorageSpec};
 use jsontree::Value;
 use registry::{Element, codec};
 use schema::proto::{self, Envelope};
@@ -14,7 +14,7 @@ use schema::proto::{self, Envelope};
 /// Elements of one storage, and an endpoint that serves them.
 pub(crate) struct Stored {
     pub(crate) endpoint: &'static Resource<'static>,
-    pub(crate) storage: &'static StorageRow<'static>,
+    pub(crate) storage: &'static StorageSpec<'static>,
     pub(crate) elements: Vec<Arc<Element>>,
 }
 
@@ -43,7 +43,7 @@ fn select(rows: impl Fn(&Resource) -> bool) -> Vec<Stored> {
 }
 
 /// The element of a file, if it is of the kind.
-fn element(storage: &StorageRow, bytes: &[u8]) -> Option<Arc<Element>> {
+fn element(storage: &StorageSpec, bytes: &[u8]) -> Option<Arc<Element>> {
     let envelope = Envelope::parse(bytes).unwrap();
     if envelope.api_version != storage.group_version || envelope.kind != storage.kind {
         return None;

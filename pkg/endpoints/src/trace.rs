@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
-use apimachinery::trace::{Attribute, Span};
+use component_base::trace::{Attribute, Span};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use http::request::Parts;
 use http::{Method, Version};
@@ -14,7 +14,7 @@ use http_body::Body as _;
 use jsontree::json;
 
 use crate::dispatch::Response;
-use crate::observed::{Observed, Sent};
+use crate::observed::{ObservedBody, SendResult};
 use crate::route::Action;
 
 /// The user agent is cut here, in bytes, and marked.
@@ -101,7 +101,7 @@ impl Trace {
         }
         let verb = self.notes_answer.then(|| self.span.clone());
         response.map(|body| {
-            Observed::body(body, move |sent: Sent| {
+            ObservedBody::body(body, move |sent: SendResult| {
                 let event = if sent.whole { "Write call succeeded" } else { "Write call failed" };
                 span.event_with(event, "size", sent.bytes);
                 drop(span);

@@ -56,7 +56,7 @@ pub(crate) fn add(headers: &mut HeaderMap, warnings: &[String]) {
 }
 
 /// Puts warnings before those that an answer has already, unless it says the same.
-pub fn put_first(headers: &mut HeaderMap, warnings: &[String]) {
+pub fn prepend(headers: &mut HeaderMap, warnings: &[String]) {
     if warnings.is_empty() {
         return;
     }
@@ -100,7 +100,7 @@ mod tests {
     fn warnings_of_earlier_steps_come_first() {
         let mut headers = HeaderMap::new();
         add(&mut headers, &["late".to_owned(), "early".to_owned()]);
-        put_first(&mut headers, &["early".to_owned()]);
+        prepend(&mut headers, &["early".to_owned()]);
         let found: Vec<&[u8]> = headers.get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
         assert_eq!(found, [&b"299 - \"early\""[..], b"299 - \"late\""]);
     }

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use apimachinery::trace::Span;
 use bytes::Bytes;
+use component_base::trace::Span;
 use futures::{FutureExt, Stream, StreamExt};
 use http_body::{Body, Frame as HttpFrame};
 use registry::generic::{Event, WatchEvent, WatchEvents};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::chunks::CHUNK_BYTES;
 use crate::dispatch::{BoxError, Initialized};
-use crate::watch_drain::Turn;
+use crate::watch_drain::TerminationSignal;
 use crate::watch_frame::{Encoder, Frame};
 use crate::watch_metrics::{Counters, Scope};
 
@@ -44,7 +44,7 @@ impl Events for WatchEvents {
 pub(crate) struct WatchBody<E> {
     events: E,
     encoder: Encoder,
-    turn: Turn,
+    turn: TerminationSignal,
     over: bool,
     counters: Arc<Counters>,
     /// Until the initial state is sent. Boxed: most watches are idle and have none.
@@ -58,7 +58,7 @@ impl<E: Events> WatchBody<E> {
     pub(crate) fn new(
         events: E,
         encoder: Encoder,
-        turn: Turn,
+        turn: TerminationSignal,
         counters: Arc<Counters>,
         listing: Listing,
     ) -> Self {
@@ -72,7 +72,7 @@ impl<E: Events> WatchBody<E> {
     }
 
     /// Adds an event to a piece.
-    fn add(&mut self, event: &WatchEvent, piece: &mut Piece) {
+    fn add(&mut self, event: &WatchEvent, piece: &mut FrameBatch) {
         let before = piece.len();
         match self.encoder.frame(event, piece.buffer()) {
             Ok(Frame::Shared(frame)) => piece.push(frame),
@@ -116,7 +116,7 @@ impl<E: Events> Body for WatchBody<E> {
             this.over = true;
             return Poll::Ready(None);
         }
-        let mut piece = Piece::default();
+        let mut piece = FrameBatch::default();
         while !this.over && piece.len() < CHUNK_BYTES {
             match this.events.poll_next_unpin(cx) {
                 Poll::Pending => break,
@@ -141,14 +141,14 @@ impl<E: Events> Body for WatchBody<E> {
 
 /// Frames that go out together. A shared one that goes alone is not copied.
 #[derive(Default)]
-struct Piece {
+struct FrameBatch {
     /// The only one so far, if it is shared.
     only: Bytes,
     /// All of them, if there are more or if they are not shared.
     joined: Vec<u8>,
 }
 
-impl Piece {
+impl FrameBatch {
     fn len(&self) -> usize {
         self.only.len() + self.joined.len()
     }

@@ -42,10 +42,10 @@ impl WatchDrain {
     }
 
     /// Counts a watch while it lives, and is ready when the watch has to end.
-    pub(crate) fn turn(&self) -> Turn {
+    pub(crate) fn turn(&self) -> TerminationSignal {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
         let begun = Box::pin(self.0.begun.clone().cancelled_owned());
-        Turn { begun, waiting: None, wait: None, shared: self.0.clone() }
+        TerminationSignal { begun, waiting: None, wait: None, shared: self.0.clone() }
     }
 }
 
@@ -54,7 +54,7 @@ fn pause(grace: Duration, watches: u32) -> Duration {
 }
 
 /// Ready when it is a watch's turn to end.
-pub(crate) struct Turn {
+pub(crate) struct TerminationSignal {
     begun: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Who `begun` will wake. All watches share what it asks, and its locks, so it is not asked twice for the same one.
     waiting: Option<Waker>,
@@ -63,7 +63,7 @@ pub(crate) struct Turn {
     shared: Arc<Shared>,
 }
 
-impl Future for Turn {
+impl Future for TerminationSignal {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -90,7 +90,7 @@ impl Future for Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for TerminationSignal {
     fn drop(&mut self) {
         self.shared.watches.fetch_sub(1, Ordering::Relaxed);
     }
@@ -141,7 +141,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn watches_end_one_after_the_other_and_are_counted() {
         let drain = WatchDrain::default();
-        let turns: Vec<Turn> = (0..100).map(|_| drain.turn()).collect();
+        let turns: Vec<TerminationSignal> = (0..100).map(|_| drain.turn()).collect();
         assert_eq!(drain.watches(), 100);
         drain.begin(Duration::from_secs(60));
         let begun = Instant::now();

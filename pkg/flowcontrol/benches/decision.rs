@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use apimachinery::request_context::RequestContext;
 use divan::{Bencher, black_box};
 use flowcontrol::{
-    Asked, Class, Configuration, Digest, Distinguisher, FlowControl, FlowSchema, LevelKind, Monotonic,
-    PriorityLevel, Queuing, Request, ResourceRule, Response, Rule, Subject, Target, Waiting, Work,
+    Admission, Class, Configuration, Distinguisher, FlowControl, FlowSchema, LevelKind, Monotonic,
+    PriorityLevel, Queuing, Request, RequestDigest, ResourceRule, Response, Rule, Subject, Target, Waiting,
+    WorkEstimate,
 };
 
 #[global_allocator]
@@ -81,9 +82,9 @@ fn server(seats: u32) -> FlowControl {
     FlowControl::new(configuration, Arc::new(Clock(Instant::now())))
 }
 
-fn digest<'a>(user: &'a str, groups: &'a [String]) -> Digest<'a> {
+fn digest<'a>(user: &'a str, groups: &'a [String]) -> RequestDigest<'a> {
     let target = Target::Resource { group: "", resource: "pods", subresource: "", namespace: "default" };
-    Digest { user, groups, verb: "list", target }
+    RequestDigest { user, groups, verb: "list", target }
 }
 
 fn groups() -> Vec<String> {
@@ -99,7 +100,7 @@ fn class(flow: &FlowControl) -> Class {
 /// A request of the user. His name is all that is allocated for one.
 fn request(context: &Arc<RequestContext>) -> Request {
     let user = "system:serviceaccount:default:robot".into();
-    Request { work: Work::ONE, mutating: false, watch: false, context: Arc::clone(context), user }
+    Request { work: WorkEstimate::ONE, mutating: false, watch: false, context: Arc::clone(context), user }
 }
 
 #[divan::bench]
@@ -115,7 +116,7 @@ fn ask_and_give_back(bencher: Bencher<'_, '_>) {
     let (flow, context) = (server(100), Arc::default());
     let class = class(&flow);
     bencher.bench_local(|| match flow.ask(black_box(&class), request(&context)) {
-        Asked::Seated(seat) => drop(seat),
+        Admission::Seated(seat) => drop(seat),
         other => panic!("{other:?}"),
     });
 }
@@ -138,10 +139,10 @@ fn ask_and_hang_up_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
         let user = format!("crowd{}", number % 100);
         flow.ask(&flow.classify(&digest(&user, &groups)), request(&context))
     };
-    let _crowd: Vec<Asked> = (0..1_010).map(crowd).collect();
+    let _crowd: Vec<Admission> = (0..1_010).map(crowd).collect();
     let class = class(&flow);
     bencher.bench_local(|| match flow.ask(black_box(&class), request(&context)) {
-        Asked::Waits(waiting) => drop(waiting),
+        Admission::Waits(waiting) => drop(waiting),
         other => panic!("{other:?}"),
     });
 }
@@ -168,10 +169,10 @@ fn serve_the_next_where_a_thousand_wait(bencher: Bencher<'_, '_>) {
     let waker = |place| Waker::from(Arc::new(Bell { last: Arc::clone(&last), place }));
     let wakers: Vec<Waker> = (0..1_000).map(waker).collect();
     let ask = |place: usize| flow.ask(&classes[place], request(&context));
-    let Asked::Seated(first) = ask(0) else { panic!("a seat is free") };
+    let Admission::Seated(first) = ask(0) else { panic!("a seat is free") };
     let mut seat = Some(first);
     let wait = |place: usize| {
-        let Asked::Waits(mut waiting) = ask(place) else { panic!("the seat is taken") };
+        let Admission::Waits(mut waiting) = ask(place) else { panic!("the seat is taken") };
         let pending = Pin::new(&mut waiting).poll(&mut Context::from_waker(&wakers[place])).is_pending();
         assert!(pending);
         waiting

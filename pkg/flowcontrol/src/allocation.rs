@@ -39,7 +39,7 @@ impl Limits {
 
 /// A level that wants seats.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Claim {
+pub(crate) struct LevelDemand {
     pub(crate) limits: Limits,
     /// Whether it takes what it wants.
     pub(crate) exempt: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Claim {
     pub(crate) current: u32,
 }
 
-impl Claim {
+impl LevelDemand {
     /// The least that it has to get: what it could use, up to its own seats, and at least what it does not lend. An
     /// exempt level gets all that it could use.
     fn floor(&self) -> u32 {
@@ -67,7 +67,7 @@ impl Claim {
 
 /// What a level gets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Grant {
+pub(crate) struct LevelAllocation {
     /// Its seats.
     pub(crate) limit: u32,
     /// What it should have got if there was enough.
@@ -78,9 +78,9 @@ pub(crate) struct Grant {
 ///
 /// If exempt levels leave too little for what the others have to get at least, these share what is left above what they
 /// never lend. Otherwise the division is of all seats, those that exempt levels use included, as upstream's is.
-pub(crate) fn divide(claims: &[Claim]) -> (Vec<Grant>, f64) {
+pub(crate) fn divide(claims: &[LevelDemand]) -> (Vec<LevelAllocation>, f64) {
     let total: i64 = claims.iter().map(|claim| i64::from(claim.limits.nominal)).sum();
-    let limited: Vec<&Claim> = claims.iter().filter(|claim| !claim.exempt).collect();
+    let limited: Vec<&LevelDemand> = claims.iter().filter(|claim| !claim.exempt).collect();
     let exempt: i64 = claims.iter().filter(|claim| claim.exempt).map(|claim| i64::from(claim.floor())).sum();
     let kept: i64 = limited.iter().map(|claim| i64::from(claim.limits.min)).sum();
     let floors: i64 = limited.iter().map(|claim| i64::from(claim.floor())).sum();
@@ -88,10 +88,10 @@ pub(crate) fn divide(claims: &[Claim]) -> (Vec<Grant>, f64) {
     let mut fair = 0.0;
     let limits: Vec<u32> = if left <= floors {
         let part = ((left - kept).max(0) as f64) / ((floors - kept).max(1) as f64);
-        let above = |claim: &Claim| f64::from(claim.floor() - claim.limits.min) * part;
+        let above = |claim: &LevelDemand| f64::from(claim.floor() - claim.limits.min) * part;
         limited.iter().map(|claim| claim.limits.min + above(claim).round() as u32).collect()
     } else {
-        let bound = |claim: &&Claim| Bound {
+        let bound = |claim: &&LevelDemand| Bound {
             lower: f64::from(claim.floor()),
             upper: f64::from(claim.limits.max),
             target: claim.target(),
@@ -106,9 +106,9 @@ pub(crate) fn divide(claims: &[Claim]) -> (Vec<Grant>, f64) {
         }
     };
     let mut limits = limits.into_iter();
-    let grant = |claim: &Claim| {
+    let grant = |claim: &LevelDemand| {
         let limit = if claim.exempt { Some(claim.floor()) } else { limits.next() };
-        Grant { limit: limit.unwrap_or(claim.current), target: claim.target() }
+        LevelAllocation { limit: limit.unwrap_or(claim.current), target: claim.target() }
     };
     (claims.iter().map(grant).collect(), fair)
 }

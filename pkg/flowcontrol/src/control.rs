@@ -8,13 +8,12 @@ use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
 
 use crate::config::Configuration;
-use crate::digest::{Class, Digest, Route};
-use crate::dump;
-use crate::kinds::{Kinds, Watermarks};
-use crate::level::{Asked, Lingering, Request};
+use crate::digest::{Class, RequestDigest, Route};
+use crate::level::{Admission, Lingering, Request};
 use crate::matching::Matcher;
-use crate::metrics;
 use crate::plan::Plan;
+use crate::request_counts::{RequestCounter, Watermarks};
+use crate::{dump, metrics};
 
 /// A clock that never goes back.
 pub trait Monotonic: Send + Sync {
@@ -23,7 +22,7 @@ pub trait Monotonic: Send + Sync {
 }
 
 /// Where requests go.
-struct Served {
+struct RoutingTable {
     matcher: Matcher,
     /// One for each schema, in the order in which they are asked.
     routes: Vec<Arc<Route>>,
@@ -35,9 +34,9 @@ struct Served {
 pub struct FlowControl {
     clock: Arc<dyn Monotonic>,
     lingering: Arc<Lingering>,
-    kinds: Arc<Kinds>,
+    kinds: Arc<RequestCounter>,
     /// What requests see.
-    served: ArcSwap<Served>,
+    served: ArcSwap<RoutingTable>,
     /// What changes it. Locked before a level.
     plan: Mutex<(Configuration, Plan)>,
 }
@@ -49,9 +48,9 @@ impl FlowControl {
     /// Flow control by `configuration`, with every seat free.
     pub fn new(configuration: Configuration, clock: Arc<dyn Monotonic>) -> Self {
         let lingering = Arc::<Lingering>::default();
-        let kinds = Arc::new(Kinds::new(clock.now()));
+        let kinds = Arc::new(RequestCounter::new(clock.now()));
         let mut plan = Plan::new(Arc::clone(&clock), Arc::clone(&lingering), Arc::clone(&kinds));
-        let served = Served::new(&configuration, &mut plan, &[]);
+        let served = RoutingTable::new(&configuration, &mut plan, &[]);
         let plan = Mutex::new((configuration, plan));
         FlowControl { clock, lingering, kinds, served: ArcSwap::from_pointee(served), plan }
     }
@@ -70,7 +69,7 @@ impl FlowControl {
     }
 
     fn serve(&self, configuration: &Configuration, plan: &mut Plan) {
-        let served = Served::new(configuration, plan, &self.served.load().routes);
+        let served = RoutingTable::new(configuration, plan, &self.served.load().routes);
         self.served.store(Arc::new(served));
     }
 
@@ -80,12 +79,12 @@ impl FlowControl {
     pub fn adjust(&self) {
         let mut locked = self.plan();
         let (configuration, plan) = &mut *locked;
-        if plan.has_unused() { self.serve(configuration, plan) } else { plan.adjust() }
+        if plan.has_unused_levels() { self.serve(configuration, plan) } else { plan.adjust() }
     }
 
     /// The class of a request, by the first schema in order that matches. Allocates nothing, and looks at the rules
     /// for the user and its groups alone.
-    pub fn classify(&self, digest: &Digest<'_>) -> Class {
+    pub fn classify(&self, digest: &RequestDigest<'_>) -> Class {
         let served = self.served.load();
         let route = served.matcher.find(digest).and_then(|schema| served.routes.get(schema));
         Arc::clone(route.unwrap_or(&served.rest)).class(digest)
@@ -93,7 +92,7 @@ impl FlowControl {
 
     /// Asks for seats. Between classification and this a caller should do no more than estimate the work: a level
     /// that was forgotten meanwhile serves its last requests unseen.
-    pub fn ask(&self, class: &Class, request: Request) -> Asked {
+    pub fn ask(&self, class: &Class, request: Request) -> Admission {
         class.route.level.ask(class, request)
     }
 
@@ -109,7 +108,7 @@ impl FlowControl {
     ///     Poll::<()>::Pending
     /// }).await
     /// ```
-    pub fn poll_lingering(&self, waker: &Waker) -> Option<Duration> {
+    pub fn poll_releases(&self, waker: &Waker) -> Option<Duration> {
         self.lingering.listen(waker);
         let due = self.plan().1.release();
         due.inspect(|due| self.lingering.set_for(*due))
@@ -144,14 +143,14 @@ impl FlowControl {
     }
 }
 
-impl Served {
+impl RoutingTable {
     /// Takes over `configuration` in `plan`, where `before` are the routes so far.
     fn new(configuration: &Configuration, plan: &mut Plan, before: &[Arc<Route>]) -> Self {
         let matcher = Matcher::new(&configuration.schemas);
         plan.configure(configuration);
         let routes = plan.routes(&configuration.schemas, before);
         let rest = Arc::clone(&routes[configuration.catch_all]);
-        Served { matcher, routes, rest }
+        RoutingTable { matcher, routes, rest }
     }
 }
 

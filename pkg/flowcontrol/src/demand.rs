@@ -7,7 +7,7 @@ const SMOOTHING: f64 = 0.977;
 
 /// What a varying number was over a period.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Moments {
+pub(crate) struct PeriodStats {
     /// Length of the period in seconds.
     pub(crate) seconds: f64,
     /// The average over time; no number for a period of no length.
@@ -20,7 +20,7 @@ pub(crate) struct Moments {
 
 /// Integrates a number over time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Integrator {
+pub(crate) struct TimeIntegrator {
     since: Duration,
     last: Duration,
     value: f64,
@@ -29,10 +29,10 @@ pub(crate) struct Integrator {
     integral_of_square: f64,
 }
 
-impl Integrator {
+impl TimeIntegrator {
     /// Zero from `now` on.
     pub(crate) fn new(now: Duration) -> Self {
-        Integrator { since: now, last: now, value: 0.0, max: 0.0, integral: 0.0, integral_of_square: 0.0 }
+        TimeIntegrator { since: now, last: now, value: 0.0, max: 0.0, integral: 0.0, integral_of_square: 0.0 }
     }
 
     /// From `now` on the number is `value`.
@@ -43,14 +43,14 @@ impl Integrator {
     }
 
     /// What it was since the last time that this was asked. A new period begins.
-    pub(crate) fn reset(&mut self, now: Duration) -> Moments {
+    pub(crate) fn reset(&mut self, now: Duration) -> PeriodStats {
         self.advance(now);
         let seconds = now.saturating_sub(self.since).as_secs_f64();
         let average = self.integral / seconds;
         let variance = self.integral_of_square / seconds - average * average;
         // Rounding may leave a little less than nothing of a number that did not vary.
-        let moments = Moments { seconds, average, deviation: variance.max(0.0).sqrt(), max: self.max };
-        *self = Integrator { value: self.value, max: self.value, ..Integrator::new(now) };
+        let moments = PeriodStats { seconds, average, deviation: variance.max(0.0).sqrt(), max: self.max };
+        *self = TimeIntegrator { value: self.value, max: self.value, ..TimeIntegrator::new(now) };
         moments
     }
 
@@ -77,7 +77,7 @@ pub(crate) struct Demand {
 
 impl Demand {
     /// Takes in another period.
-    pub(crate) fn update(&mut self, period: Moments) {
+    pub(crate) fn update(&mut self, period: PeriodStats) {
         self.high_watermark = period.max.round() as u32;
         if period.seconds <= 0.0 {
             return;
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn moments_are_weighted_by_time() {
         let at = Duration::from_secs;
-        let mut integrator = Integrator::new(at(100));
+        let mut integrator = TimeIntegrator::new(at(100));
         integrator.set(4.0, at(101));
         integrator.set(0.0, at(102));
         let moments = integrator.reset(at(104));
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_new_period_begins_with_the_value_that_was() {
         let at = Duration::from_secs;
-        let mut integrator = Integrator::new(at(0));
+        let mut integrator = TimeIntegrator::new(at(0));
         integrator.set(9.0, at(1));
         integrator.set(2.0, at(2));
         integrator.reset(at(3));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn smoothed_demand_rises_at_once_and_falls_slowly() {
-        let period = |average| Moments { seconds: 10.0, average, deviation: 0.0, max: average };
+        let period = |average| PeriodStats { seconds: 10.0, average, deviation: 0.0, max: average };
         let mut demand = Demand::default();
         demand.update(period(100.0));
         assert_eq!((demand.smoothed, demand.high_watermark), (100.0, 100));
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_period_of_no_length_says_nothing_but_its_highest_value() {
-        let mut integrator = Integrator::new(Duration::ZERO);
+        let mut integrator = TimeIntegrator::new(Duration::ZERO);
         integrator.set(3.0, Duration::ZERO);
         let mut demand = Demand { smoothed: 7.0, ..Demand::default() };
         demand.update(integrator.reset(Duration::ZERO));

@@ -12,7 +12,7 @@ use crate::schema::Schema;
 
 /// The facts about a request that flow schemas go by.
 #[derive(Debug, Clone, Copy)]
-pub struct Digest<'a> {
+pub struct RequestDigest<'a> {
     /// The user's name, after impersonation.
     pub user: &'a str,
     /// The user's groups.
@@ -61,7 +61,7 @@ impl Route {
     }
 
     /// The class of a request on this route.
-    pub(crate) fn class(self: Arc<Self>, digest: &Digest<'_>) -> Class {
+    pub(crate) fn class(self: Arc<Self>, digest: &RequestDigest<'_>) -> Class {
         let distinguished = match (self.schema.distinguisher, digest.target) {
             (Some(Distinguisher::ByUser), _) => digest.user,
             (Some(Distinguisher::ByNamespace), Target::Resource { namespace, .. }) => namespace,

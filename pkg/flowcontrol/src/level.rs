@@ -11,12 +11,12 @@ use apimachinery::request_context::RequestContext;
 use crate::control::Monotonic;
 use crate::digest::Class;
 use crate::figures::SEAT_BOUNDS;
-use crate::kinds::Kinds;
-use crate::queue_set::{After, Discipline, Key, Placed, QueueSet};
+use crate::queue_set::{DeferredWork, Discipline, Key, QueueSet, SeatResult};
+use crate::request_counts::RequestCounter;
 
 /// How much work a request is expected to be (upstream's `WorkEstimate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Work {
+pub struct WorkEstimate {
     /// Seats that it takes while it is served, at least one.
     pub initial_seats: u32,
     /// Seats that it takes after that, for what it left to do: events for watches.
@@ -25,9 +25,10 @@ pub struct Work {
     pub additional_latency: Duration,
 }
 
-impl Work {
+impl WorkEstimate {
     /// One seat while it is served: what a request is that nothing else is known of.
-    pub const ONE: Work = Work { initial_seats: 1, final_seats: 0, additional_latency: Duration::ZERO };
+    pub const ONE: WorkEstimate =
+        WorkEstimate { initial_seats: 1, final_seats: 0, additional_latency: Duration::ZERO };
 
     /// The most seats that it takes at any time. It has them all the time.
     pub fn width(&self) -> u32 {
@@ -39,7 +40,7 @@ impl Work {
 #[derive(Clone)]
 pub struct Request {
     /// What it is expected to cost.
-    pub work: Work,
+    pub work: WorkEstimate,
     /// Whether it counts among the changes or the reads, in metrics.
     pub mutating: bool,
     /// Whether it is a watch, whose seat is for its initial events, in metrics.
@@ -61,7 +62,7 @@ pub enum Rejection {
 
 /// What came of asking for a seat.
 #[derive(Debug)]
-pub enum Asked {
+pub enum Admission {
     /// The request is served now.
     Seated(Seat),
     /// It waits for its turn.
@@ -74,7 +75,7 @@ pub enum Asked {
 /// after the additional latency of its work.
 #[must_use = "a seat that is dropped is given back"]
 pub struct Seat {
-    place: Place,
+    place: LevelEntry,
     waited: Duration,
 }
 
@@ -91,7 +92,7 @@ impl Seat {
 #[must_use = "whoever drops its place leaves the queue"]
 pub struct Waiting {
     /// `None` if it has become a seat.
-    place: Option<Place>,
+    place: Option<LevelEntry>,
 }
 
 impl Future for Waiting {
@@ -107,12 +108,12 @@ impl Future for Waiting {
 }
 
 /// A request at a level. Dropping it ends that.
-struct Place {
+struct LevelEntry {
     level: Arc<Level>,
     key: Key,
 }
 
-impl Drop for Place {
+impl Drop for LevelEntry {
     fn drop(&mut self) {
         self.level.change(|set, now, after| set.leave(self.key, now, after));
     }
@@ -132,23 +133,23 @@ impl fmt::Debug for Waiting {
 
 /// When somebody has to see to requests that linger, and who that is.
 #[derive(Default)]
-pub(crate) struct Lingering(Mutex<Alarm>);
+pub(crate) struct Lingering(Mutex<AlarmState>);
 
 #[derive(Default)]
-struct Alarm {
+struct AlarmState {
     waker: Option<Waker>,
     /// `None` if the waker has to be woken for any time.
     set_for: Option<Duration>,
 }
 
 impl Lingering {
-    fn lock(&self) -> MutexGuard<'_, Alarm> {
+    fn lock(&self) -> MutexGuard<'_, AlarmState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on `waker` is woken when somebody begins to linger.
     pub(crate) fn listen(&self, waker: &Waker) {
-        *self.lock() = Alarm { waker: Some(waker.clone()), set_for: None };
+        *self.lock() = AlarmState { waker: Some(waker.clone()), set_for: None };
     }
 
     /// Somebody has seen to it that nothing has to be done before `due`.
@@ -189,7 +190,7 @@ impl Level {
         discipline: Discipline,
         clock: Arc<dyn Monotonic>,
         lingering: Arc<Lingering>,
-        kinds: Arc<Kinds>,
+        kinds: Arc<RequestCounter>,
     ) -> Self {
         let set = Mutex::new(QueueSet::new(discipline, kinds, clock.now()));
         Level { name: name.into(), clock, lingering, set }
@@ -205,28 +206,28 @@ impl Level {
     }
 
     /// Changes something now, and wakes whom that concerns.
-    pub(crate) fn change<T>(&self, what: impl FnOnce(&mut QueueSet, Duration, &mut After) -> T) -> T {
-        let mut after = After::default();
+    pub(crate) fn change<T>(&self, what: impl FnOnce(&mut QueueSet, Duration, &mut DeferredWork) -> T) -> T {
+        let mut after = DeferredWork::default();
         let mut set = self.lock();
         let before = set.next_due();
         // Read under the lock: so time never goes back.
         let result = what(&mut set, self.clock.now(), &mut after);
         let due = set.next_due().filter(|due| before.is_none_or(|before| *due < before));
         drop(set);
-        after.conclude();
+        after.run_deferred();
         due.inspect(|due| self.lingering.note(*due));
         result
     }
 
-    pub(crate) fn ask(self: &Arc<Self>, class: &Class, request: Request) -> Asked {
+    pub(crate) fn ask(self: &Arc<Self>, class: &Class, request: Request) -> Admission {
         let schema = &class.route.schema;
         let width = u64::from(request.work.width());
         schema.figures.seats.observe(&SEAT_BOUNDS, width, width);
-        let place = |key| Place { level: Arc::clone(self), key };
+        let place = |key| LevelEntry { level: Arc::clone(self), key };
         match self.change(|set, now, after| set.ask(schema, class.hash, request, now, after)) {
-            Placed::Seated(key) => Asked::Seated(Seat { place: place(key), waited: Duration::ZERO }),
-            Placed::Waits(key) => Asked::Waits(Waiting { place: Some(place(key)) }),
-            Placed::Rejected(rejection) => Asked::Rejected(rejection),
+            SeatResult::Seated(key) => Admission::Seated(Seat { place: place(key), waited: Duration::ZERO }),
+            SeatResult::Waits(key) => Admission::Waits(Waiting { place: Some(place(key)) }),
+            SeatResult::Rejected(rejection) => Admission::Rejected(rejection),
         }
     }
 }

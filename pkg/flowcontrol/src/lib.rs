@@ -11,23 +11,23 @@
 mod allocation;
 mod config;
 mod control;
-mod dealer;
 mod demand;
 mod digest;
 mod dump;
 mod figures;
-mod kinds;
 mod level;
-mod look;
 mod matching;
 mod metrics;
 mod plan;
 mod queue_set;
 mod ratio;
+mod request_counts;
 mod schema;
 mod seat_seconds;
+mod shuffle_sharding;
 #[cfg(test)]
 mod simulation;
+mod snapshot;
 #[cfg(test)]
 mod testing;
 
@@ -36,7 +36,7 @@ pub use config::{
     ResourceRule, Response, Rule, Subject,
 };
 pub use control::{FlowControl, Monotonic};
-pub use digest::{Class, Digest, Target};
-pub use kinds::{ByKind, Watermarks};
-pub use level::{Asked, Rejection, Request, Seat, Waiting, Work};
-pub use look::{LevelState, QueueState};
+pub use digest::{Class, RequestDigest, Target};
+pub use level::{Admission, Rejection, Request, Seat, Waiting, WorkEstimate};
+pub use request_counts::{ByKind, Watermarks};
+pub use snapshot::{LevelState, QueueState};

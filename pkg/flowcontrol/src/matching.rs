@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::config::{FlowSchema, NonResourceRule, ResourceRule, Rule, Subject};
-use crate::digest::{Digest, Target};
+use crate::digest::{RequestDigest, Target};
 
 const ALL: &str = "*";
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
@@ -15,7 +15,7 @@ const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 /// The rules of a sequence of schemas.
 #[derive(Debug, Default)]
 pub(crate) struct Matcher {
-    words: Words,
+    words: StringInterner,
     rules: Vec<Compiled>,
     everyone: Vec<usize>,
     users: HashMap<Box<str>, Vec<usize>>,
@@ -57,8 +57,8 @@ impl Matcher {
     }
 
     /// The first schema that matches, by its place.
-    pub(crate) fn find(&self, digest: &Digest<'_>) -> Option<usize> {
-        let sought = Sought::new(digest, &self.words);
+    pub(crate) fn find(&self, digest: &RequestDigest<'_>) -> Option<usize> {
+        let sought = CompiledRequest::new(digest, &self.words);
         let mut first = self.rules.len();
         let mut look = |list: Option<&Vec<usize>>| {
             let earlier = list.into_iter().flatten().take_while(|&&rule| rule < first);
@@ -77,16 +77,16 @@ impl Matcher {
 
 /// The strings of all rules, as numbers.
 #[derive(Debug, Default)]
-struct Words {
+struct StringInterner {
     all: HashMap<Box<str>, u32>,
     /// That of the empty string, which names the core group.
-    empty: Word,
+    empty: StringId,
 }
 
 /// A string; `None` if no rule has it.
-type Word = Option<u32>;
+type StringId = Option<u32>;
 
-impl Words {
+impl StringInterner {
     fn learn(&mut self, text: &str) -> u32 {
         let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         let word = *self.all.entry(text.into()).or_insert(next);
@@ -96,35 +96,35 @@ impl Words {
         word
     }
 
-    fn find(&self, text: &str) -> Word {
+    fn find(&self, text: &str) -> StringId {
         if text.is_empty() { self.empty } else { self.all.get(text).copied() }
     }
 }
 
 /// Which strings match.
 #[derive(Debug)]
-enum Choice {
+enum StringSet {
     All,
     /// Sorted.
     Of(Box<[u32]>),
 }
 
-impl Choice {
-    fn new(texts: &[String], words: &mut Words) -> Self {
+impl StringSet {
+    fn new(texts: &[String], words: &mut StringInterner) -> Self {
         if let [only] = texts
             && only == ALL
         {
-            return Choice::All;
+            return StringSet::All;
         }
         let mut of: Vec<u32> = texts.iter().map(|text| words.learn(text)).collect();
         of.sort_unstable();
-        Choice::Of(of.into())
+        StringSet::Of(of.into())
     }
 
-    fn has(&self, word: Word) -> bool {
+    fn has(&self, word: StringId) -> bool {
         match self {
-            Choice::All => true,
-            Choice::Of(of) => word.is_some_and(|word| of.binary_search(&word).is_ok()),
+            StringSet::All => true,
+            StringSet::Of(of) => word.is_some_and(|word| of.binary_search(&word).is_ok()),
         }
     }
 }
@@ -137,7 +137,7 @@ enum Resources {
 }
 
 impl Resources {
-    fn new(texts: &[String], words: &mut Words) -> Self {
+    fn new(texts: &[String], words: &mut StringInterner) -> Self {
         if let [only] = texts
             && only == ALL
         {
@@ -154,7 +154,7 @@ impl Resources {
         Resources::Of(of.into())
     }
 
-    fn has(&self, sought: &SoughtResource) -> bool {
+    fn has(&self, sought: &CompiledResource) -> bool {
         match (self, sought.resource, sought.subresource) {
             (Resources::All, ..) => true,
             (_, None, _) | (_, _, Some(None)) => false,
@@ -166,32 +166,32 @@ impl Resources {
 }
 
 /// A request, in numbers.
-struct Sought<'a> {
-    verb: Word,
-    target: SoughtTarget<'a>,
+struct CompiledRequest<'a> {
+    verb: StringId,
+    target: CompiledTarget<'a>,
 }
 
-enum SoughtTarget<'a> {
-    Resource(SoughtResource),
+enum CompiledTarget<'a> {
+    Resource(CompiledResource),
     Path(&'a str),
 }
 
-struct SoughtResource {
-    group: Word,
-    resource: Word,
+struct CompiledResource {
+    group: StringId,
+    resource: StringId,
     /// `None` for the object itself.
-    subresource: Option<Word>,
+    subresource: Option<StringId>,
     /// `None` for the whole cluster.
-    namespace: Option<Word>,
+    namespace: Option<StringId>,
 }
 
-impl<'a> Sought<'a> {
-    fn new(digest: &Digest<'a>, words: &Words) -> Self {
+impl<'a> CompiledRequest<'a> {
+    fn new(digest: &RequestDigest<'a>, words: &StringInterner) -> Self {
         let present = |text: &str| (!text.is_empty()).then(|| words.find(text));
         let target = match digest.target {
-            Target::Path(path) => SoughtTarget::Path(path),
+            Target::Path(path) => CompiledTarget::Path(path),
             Target::Resource { group, resource, subresource, namespace } => {
-                SoughtTarget::Resource(SoughtResource {
+                CompiledTarget::Resource(CompiledResource {
                     group: words.find(group),
                     resource: words.find(resource),
                     subresource: present(subresource),
@@ -199,7 +199,7 @@ impl<'a> Sought<'a> {
                 })
             }
         };
-        Sought { verb: words.find(digest.verb), target }
+        CompiledRequest { verb: words.find(digest.verb), target }
     }
 }
 
@@ -207,28 +207,28 @@ impl<'a> Sought<'a> {
 #[derive(Debug)]
 struct Compiled {
     schema: usize,
-    resources: Vec<OnResources>,
-    paths: Vec<OnPaths>,
+    resources: Vec<CompiledResourceRule>,
+    paths: Vec<CompiledPathRule>,
 }
 
 #[derive(Debug)]
-struct OnResources {
-    verbs: Choice,
-    groups: Choice,
+struct CompiledResourceRule {
+    verbs: StringSet,
+    groups: StringSet,
     resources: Resources,
     cluster_scope: bool,
-    namespaces: Choice,
+    namespaces: StringSet,
 }
 
 #[derive(Debug)]
-struct OnPaths {
-    verbs: Choice,
-    paths: Vec<Below>,
+struct CompiledPathRule {
+    verbs: StringSet,
+    paths: Vec<PathPrefix>,
 }
 
 /// A path and all that is below it.
 #[derive(Debug)]
-enum Below {
+enum PathPrefix {
     Everything,
     Path {
         /// As the rule says it.
@@ -239,34 +239,35 @@ enum Below {
 }
 
 impl Compiled {
-    fn new(schema: usize, rule: &Rule, words: &mut Words) -> Self {
-        let resources = rule.resource_rules.iter().map(|rule| OnResources::new(rule, words)).collect();
-        let paths = rule.non_resource_rules.iter().map(|rule| OnPaths::new(rule, words)).collect();
+    fn new(schema: usize, rule: &Rule, words: &mut StringInterner) -> Self {
+        let resources =
+            rule.resource_rules.iter().map(|rule| CompiledResourceRule::new(rule, words)).collect();
+        let paths = rule.non_resource_rules.iter().map(|rule| CompiledPathRule::new(rule, words)).collect();
         Compiled { schema, resources, paths }
     }
 
-    fn matches(&self, sought: &Sought<'_>) -> bool {
+    fn matches(&self, sought: &CompiledRequest<'_>) -> bool {
         match &sought.target {
-            SoughtTarget::Resource(resource) => {
+            CompiledTarget::Resource(resource) => {
                 self.resources.iter().any(|rule| rule.matches(sought.verb, resource))
             }
-            SoughtTarget::Path(path) => self.paths.iter().any(|rule| rule.matches(sought.verb, path)),
+            CompiledTarget::Path(path) => self.paths.iter().any(|rule| rule.matches(sought.verb, path)),
         }
     }
 }
 
-impl OnResources {
-    fn new(rule: &ResourceRule, words: &mut Words) -> Self {
-        OnResources {
-            verbs: Choice::new(&rule.verbs, words),
-            groups: Choice::new(&rule.groups, words),
+impl CompiledResourceRule {
+    fn new(rule: &ResourceRule, words: &mut StringInterner) -> Self {
+        CompiledResourceRule {
+            verbs: StringSet::new(&rule.verbs, words),
+            groups: StringSet::new(&rule.groups, words),
             resources: Resources::new(&rule.resources, words),
             cluster_scope: rule.cluster_scope,
-            namespaces: Choice::new(&rule.namespaces, words),
+            namespaces: StringSet::new(&rule.namespaces, words),
         }
     }
 
-    fn matches(&self, verb: Word, sought: &SoughtResource) -> bool {
+    fn matches(&self, verb: StringId, sought: &CompiledResource) -> bool {
         self.resources.has(sought)
             && self.verbs.has(verb)
             && self.groups.has(sought.group)
@@ -277,23 +278,26 @@ impl OnResources {
     }
 }
 
-impl OnPaths {
-    fn new(rule: &NonResourceRule, words: &mut Words) -> Self {
+impl CompiledPathRule {
+    fn new(rule: &NonResourceRule, words: &mut StringInterner) -> Self {
         let below = |path: &String| match path.as_str() {
-            ALL => Below::Everything,
+            ALL => PathPrefix::Everything,
             path => {
                 let stem = path.strip_suffix('*').unwrap_or(path);
                 let slash = if stem.ends_with('/') { "" } else { "/" };
-                Below::Path { itself: path.into(), prefix: format!("{stem}{slash}").into() }
+                PathPrefix::Path { itself: path.into(), prefix: format!("{stem}{slash}").into() }
             }
         };
-        OnPaths { verbs: Choice::new(&rule.verbs, words), paths: rule.paths.iter().map(below).collect() }
+        CompiledPathRule {
+            verbs: StringSet::new(&rule.verbs, words),
+            paths: rule.paths.iter().map(below).collect(),
+        }
     }
 
-    fn matches(&self, verb: Word, path: &str) -> bool {
-        let is_below = |below: &Below| match below {
-            Below::Everything => true,
-            Below::Path { itself, prefix } => path == &**itself || path.starts_with(&**prefix),
+    fn matches(&self, verb: StringId, path: &str) -> bool {
+        let is_below = |below: &PathPrefix| match below {
+            PathPrefix::Everything => true,
+            PathPrefix::Path { itself, prefix } => path == &**itself || path.starts_with(&**prefix),
         };
         self.verbs.has(verb) && self.paths.iter().any(is_below)
     }

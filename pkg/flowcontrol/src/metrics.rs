@@ -7,12 +7,12 @@ use std::fmt::{Display, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use crate::digest::Route;
 use crate::figures::{DURATION_BOUNDS, LENGTH_BOUNDS, Refused, SEAT_BOUNDS, SchemaFigures, WATCH_BOUNDS};
-use crate::plan::{Plan, Planned};
-use crate::queue_set::{Meters, VirtualTimes};
+use crate::plan::{Plan, PlannedLevel};
+use crate::queue_set::{LoadHistograms, VirtualTimes};
 use crate::ratio::Ratio;
 
 /// Writes all families but the one that [`crate::kinds`] has.
@@ -51,8 +51,8 @@ pub(crate) fn write(out: &mut String, plan: &Plan, routes: &[Arc<Route>]) {
 /// A level as it is now.
 struct LevelNow<'a> {
     name: &'a str,
-    planned: &'a Planned,
-    meters: Meters,
+    planned: &'a PlannedLevel,
+    meters: LoadHistograms,
     times: VirtualTimes,
 }
 
@@ -95,7 +95,7 @@ impl Page<'_> {
 
     /// What levels are configured to have, have, and want.
     fn levels(&mut self, levels: &[LevelNow<'_>]) {
-        type Value = fn(&Planned) -> f64;
+        type Value = fn(&PlannedLevel) -> f64;
         const FAMILIES: [(&str, &str, &str, Value); 10] = [
             (
                 "current_limit_seats",
@@ -200,7 +200,7 @@ impl Page<'_> {
 
     /// Loads over time.
     fn meters(&mut self, levels: &[LevelNow<'_>]) {
-        type Parts = fn(&Meters) -> [Option<(&'static str, &Ratio)>; 2];
+        type Parts = fn(&LoadHistograms) -> [Option<(&'static str, &Ratio)>; 2];
         const FAMILIES: [(&str, &str, Parts); 3] = [
             (
                 "demand_seats",

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::allocation::{Claim, Grant, Limits, divide};
+use crate::allocation::{LevelAllocation, LevelDemand, Limits, divide};
 use crate::config::{Configuration, FlowSchema, LevelKind, PriorityLevel, Queuing, Response};
 use crate::control::Monotonic;
-use crate::dealer::Dealer;
 use crate::demand::Demand;
 use crate::digest::Route;
-use crate::kinds::Kinds;
 use crate::level::{Level, Lingering};
 use crate::queue_set::Discipline;
+use crate::request_counts::RequestCounter;
 use crate::schema::Schema;
+use crate::shuffle_sharding::Dealer;
 
 /// An estimate should be no wider than this part of a level's seats, in percent: ten of the seats that a server has by
 /// default, at most levels.
 const WIDTH_PERCENT_MAX: u64 = 15;
 
 /// A level.
-pub(crate) struct Planned {
+pub(crate) struct PlannedLevel {
     pub(crate) level: Arc<Level>,
     pub(crate) spec: PriorityLevel,
     /// Not configured any more; it serves those who are in it.
@@ -39,15 +39,19 @@ pub(crate) struct Planned {
 pub(crate) struct Plan {
     clock: Arc<dyn Monotonic>,
     lingering: Arc<Lingering>,
-    kinds: Arc<Kinds>,
+    kinds: Arc<RequestCounter>,
     pub(crate) total_seats: u32,
-    pub(crate) levels: BTreeMap<Box<str>, Planned>,
+    pub(crate) levels: BTreeMap<Box<str>, PlannedLevel>,
     /// What every level gets of its target that no bound concerns.
     pub(crate) fair_fraction: f64,
 }
 
 impl Plan {
-    pub(crate) fn new(clock: Arc<dyn Monotonic>, lingering: Arc<Lingering>, kinds: Arc<Kinds>) -> Self {
+    pub(crate) fn new(
+        clock: Arc<dyn Monotonic>,
+        lingering: Arc<Lingering>,
+        kinds: Arc<RequestCounter>,
+    ) -> Self {
         let levels = BTreeMap::new();
         Plan { clock, lingering, kinds, total_seats: 0, levels, fair_fraction: 0.0 }
     }
@@ -55,7 +59,7 @@ impl Plan {
     /// Takes over the levels of `configuration`, and divides the seats.
     pub(crate) fn configure(&mut self, configuration: &Configuration) {
         self.total_seats = configuration.total_seats;
-        self.forget_unused(configuration);
+        self.remove_unused_levels(configuration);
         for spec in &configuration.levels {
             self.plan(spec.clone());
         }
@@ -70,7 +74,7 @@ impl Plan {
     }
 
     /// Forgets levels that are not configured and in which nobody is, and lets the others run dry.
-    fn forget_unused(&mut self, configuration: &Configuration) {
+    fn remove_unused_levels(&mut self, configuration: &Configuration) {
         self.levels.retain(|name, planned| {
             let wanted = configuration.has_level(name) || Configuration::is_mandatory(name);
             planned.quiescing = !wanted;
@@ -89,7 +93,7 @@ impl Plan {
                 Arc::clone(lingering),
                 Arc::clone(kinds),
             );
-            Planned {
+            PlannedLevel {
                 level: Arc::new(level),
                 spec: spec.clone(),
                 quiescing: false,
@@ -126,9 +130,9 @@ impl Plan {
 
     /// Divides the seats anew, by what each level could have used since the last time.
     pub(crate) fn adjust(&mut self) {
-        let claim = |planned: &mut Planned| {
+        let claim = |planned: &mut PlannedLevel| {
             planned.demand.update(planned.level.change(|set, now, after| set.take_demand(now, after)));
-            Claim {
+            LevelDemand {
                 limits: planned.limits,
                 exempt: planned.spec.kind == LevelKind::Exempt,
                 high_watermark: planned.demand.high_watermark,
@@ -136,12 +140,12 @@ impl Plan {
                 current: planned.current,
             }
         };
-        let claims: Vec<Claim> = self.levels.values_mut().map(claim).collect();
+        let claims: Vec<LevelDemand> = self.levels.values_mut().map(claim).collect();
         let (grants, fair_fraction) = divide(&claims);
         self.fair_fraction = fair_fraction;
         // What loads are compared with at levels without seats.
         let tenth = (f64::from(self.total_seats) / 10.0).round().max(1.0) as u32;
-        for (planned, Grant { limit, target }) in self.levels.values_mut().zip(grants) {
+        for (planned, LevelAllocation { limit, target }) in self.levels.values_mut().zip(grants) {
             (planned.current, planned.target) = (limit, target);
             let denominator = if limit > 0 { limit } else { tenth };
             planned.level.change(|set, now, after| set.set_limit(limit, denominator, now, after));
@@ -149,7 +153,7 @@ impl Plan {
     }
 
     /// Whether there are levels to be forgotten.
-    pub(crate) fn has_unused(&self) -> bool {
+    pub(crate) fn has_unused_levels(&self) -> bool {
         self.levels.values().any(|planned| planned.quiescing && planned.level.lock().is_unused())
     }
 
@@ -184,7 +188,7 @@ impl Plan {
 
     /// When the next request will have lingered, after those have been released that have by now.
     pub(crate) fn release(&self) -> Option<Duration> {
-        let due = |planned: &Planned| planned.level.change(|set, now, after| set.release(now, after));
+        let due = |planned: &PlannedLevel| planned.level.change(|set, now, after| set.release(now, after));
         self.levels.values().filter_map(due).min()
     }
 }

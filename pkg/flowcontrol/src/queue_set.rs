@@ -22,18 +22,18 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::dealer::{Dealer, Hand};
-use crate::demand::Moments;
-use crate::kinds::Kinds;
+use crate::demand::PeriodStats;
 use crate::level::{Rejection, Request};
+use crate::request_counts::RequestCounter;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
+use crate::shuffle_sharding::{Dealer, Hand};
 
 pub(crate) use dump::{RequestRow, VirtualTimes};
 pub(crate) use entries::Key;
 use entries::{Entries, Entry, State};
-use load::Load;
-pub(crate) use load::Meters;
+use load::LevelLoad;
+pub(crate) use load::LoadHistograms;
 use queues::Queues;
 
 /// How long a request is guessed to take before it is known (upstream's G).
@@ -42,14 +42,14 @@ const ESTIMATED_SERVICE: Duration = Duration::from_millis(3);
 /// What is left to do when the lock is given back. To wake somebody, or to let go of a request and what is known of it, is
 /// not known to be quick, and may lead back here.
 #[derive(Default)]
-pub(crate) struct After {
+pub(crate) struct DeferredWork {
     woken: SmallVec<[Waker; 4]>,
     gone: SmallVec<[Entry; 1]>,
 }
 
-impl After {
+impl DeferredWork {
     /// Does it.
-    pub(crate) fn conclude(self) {
+    pub(crate) fn run_deferred(self) {
         self.woken.into_iter().for_each(Waker::wake);
     }
 }
@@ -67,7 +67,7 @@ pub(crate) enum Discipline {
 
 /// What came of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Placed {
+pub(crate) enum SeatResult {
     Seated(Key),
     Waits(Key),
     Rejected(Rejection),
@@ -90,12 +90,12 @@ pub(crate) struct QueueSet {
     enqueued: u64,
     /// When requests stop to linger.
     lingering: BinaryHeap<Reverse<(Duration, Key)>>,
-    load: Load,
+    load: LevelLoad,
 }
 
 impl QueueSet {
     /// Nobody, and no seats, from `now` on.
-    pub(crate) fn new(discipline: Discipline, kinds: Arc<Kinds>, now: Duration) -> Self {
+    pub(crate) fn new(discipline: Discipline, kinds: Arc<RequestCounter>, now: Duration) -> Self {
         let mut set = QueueSet {
             discipline,
             limit: 0,
@@ -106,7 +106,7 @@ impl QueueSet {
             robin: 0,
             enqueued: 0,
             lingering: BinaryHeap::new(),
-            load: Load::new(discipline == Discipline::Exempt, kinds, now),
+            load: LevelLoad::new(discipline == Discipline::Exempt, kinds, now),
         };
         set.set_discipline(discipline, now);
         set
@@ -117,16 +117,22 @@ impl QueueSet {
         if let Discipline::Queue(dealer, length_limit) = discipline {
             self.queues.reserve(dealer.deck());
             let room = f64::from(length_limit.max(1)) * f64::from(dealer.deck());
-            self.load.set_room(Some(room), None, now);
+            self.load.set_capacity(Some(room), None, now);
         }
         self.discipline = discipline;
     }
 
     /// From now on there are `limit` seats. In metrics, loads are parts of `denominator`.
-    pub(crate) fn set_limit(&mut self, limit: u32, denominator: u32, now: Duration, after: &mut After) {
+    pub(crate) fn set_limit(
+        &mut self,
+        limit: u32,
+        denominator: u32,
+        now: Duration,
+        after: &mut DeferredWork,
+    ) {
         self.change(now, after, |set, _| {
             set.limit = limit;
-            set.load.set_room(None, Some(denominator.into()), set.now);
+            set.load.set_capacity(None, Some(denominator.into()), set.now);
         });
     }
 
@@ -137,24 +143,24 @@ impl QueueSet {
         hash: u64,
         request: Request,
         now: Duration,
-        after: &mut After,
-    ) -> Placed {
+        after: &mut DeferredWork,
+    ) -> SeatResult {
         let placed = self.change(now, after, |set, after| {
             let entry = Entry::new(Arc::clone(schema), request, set.virtual_time, set.now);
             match set.discipline {
                 Discipline::Queue(dealer, length_limit) => {
                     set.enqueue(entry, &dealer.deal(hash), length_limit, after)
                 }
-                Discipline::Reject if !set.has_room_for(entry.width()) => {
-                    Err(set.turn_away(entry, Rejection::ConcurrencyLimit, after))
+                Discipline::Reject if !set.has_seats_for(entry.width()) => {
+                    Err(set.reject(entry, Rejection::ConcurrencyLimit, after))
                 }
                 Discipline::Reject | Discipline::Exempt => Ok(set.seat(entry)),
             }
         });
         match placed {
-            Ok(key) if self.entries.state(key) == Some(State::Waiting) => Placed::Waits(key),
-            Ok(key) => Placed::Seated(key),
-            Err(rejection) => Placed::Rejected(rejection),
+            Ok(key) if self.entries.state(key) == Some(State::Waiting) => SeatResult::Waits(key),
+            Ok(key) => SeatResult::Seated(key),
+            Err(rejection) => SeatResult::Rejected(rejection),
         }
     }
 
@@ -164,7 +170,7 @@ impl QueueSet {
         self.entries.insert(entry)
     }
 
-    fn turn_away(&mut self, entry: Entry, rejection: Rejection, after: &mut After) -> Rejection {
+    fn reject(&mut self, entry: Entry, rejection: Rejection, after: &mut DeferredWork) -> Rejection {
         self.load.rejected(&entry, rejection);
         after.gone.push(entry);
         rejection
@@ -175,13 +181,13 @@ impl QueueSet {
         mut entry: Entry,
         hand: &Hand,
         length_limit: u32,
-        after: &mut After,
+        after: &mut DeferredWork,
     ) -> Result<Key, Rejection> {
         let index = self.queues.least_loaded(hand, self.enqueued);
         self.enqueued = self.enqueued.wrapping_add(1);
         let full = self.queues.length(index) >= length_limit;
         if full && self.load.seats_in_use >= u64::from(self.limit) {
-            return Err(self.turn_away(entry, Rejection::QueueFull, after));
+            return Err(self.reject(entry, Rejection::QueueFull, after));
         }
         entry.queue = Some(index);
         let key = self.entries.insert(entry);
@@ -199,15 +205,15 @@ impl QueueSet {
     }
 
     /// Who waits or is served does so no more.
-    pub(crate) fn leave(&mut self, key: Key, now: Duration, after: &mut After) {
+    pub(crate) fn leave(&mut self, key: Key, now: Duration, after: &mut DeferredWork) {
         self.change(now, after, |set, after| match set.entries.state(key) {
-            Some(State::Waiting) => set.give_up(key, after),
+            Some(State::Waiting) => set.cancel(key, after),
             Some(State::Executing) => set.finish(key, after),
             Some(State::Lingering) | None => {}
         });
     }
 
-    fn give_up(&mut self, key: Key, after: &mut After) {
+    fn cancel(&mut self, key: Key, after: &mut DeferredWork) {
         self.queues.remove(key, &mut self.entries);
         if let Some(entry) = self.entries.remove(key) {
             self.load.gave_up(&entry, self.now);
@@ -215,7 +221,7 @@ impl QueueSet {
         }
     }
 
-    fn finish(&mut self, key: Key, after: &mut After) {
+    fn finish(&mut self, key: Key, after: &mut DeferredWork) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         let (work, queue) = (entry.request.work, entry.queue);
         let took = self.now.saturating_sub(entry.started);
@@ -232,7 +238,7 @@ impl QueueSet {
     }
 
     /// Gives back the seats of a request that is over.
-    fn free(&mut self, key: Key, after: &mut After) {
+    fn free(&mut self, key: Key, after: &mut DeferredWork) {
         let Some(entry) = self.entries.remove(key) else { return };
         self.load.freed(&entry);
         if let Some(index) = entry.queue {
@@ -242,7 +248,7 @@ impl QueueSet {
     }
 
     /// Ends what has lingered up to `now`, and says when the next request will have.
-    pub(crate) fn release(&mut self, now: Duration, after: &mut After) -> Option<Duration> {
+    pub(crate) fn release(&mut self, now: Duration, after: &mut DeferredWork) -> Option<Duration> {
         if self.next_due().is_some_and(|due| due <= now) {
             self.change(now, after, |_, _| ());
         }
@@ -260,7 +266,7 @@ impl QueueSet {
     }
 
     /// What seats could have been used since the last time that this was asked.
-    pub(crate) fn take_demand(&mut self, now: Duration, after: &mut After) -> Moments {
+    pub(crate) fn take_demand(&mut self, now: Duration, after: &mut DeferredWork) -> PeriodStats {
         self.change(now, after, |_, _| ());
         self.load.take_demand(self.now)
     }
@@ -269,8 +275,8 @@ impl QueueSet {
     fn change<T>(
         &mut self,
         now: Duration,
-        after: &mut After,
-        what: impl FnOnce(&mut Self, &mut After) -> T,
+        after: &mut DeferredWork,
+        what: impl FnOnce(&mut Self, &mut DeferredWork) -> T,
     ) -> T {
         self.advance(now, after);
         let result = what(self, after);
@@ -282,19 +288,19 @@ impl QueueSet {
     }
 
     /// Moves virtual time on to `now`, and ends what has lingered up to then.
-    fn advance(&mut self, now: Duration, after: &mut After) {
+    fn advance(&mut self, now: Duration, after: &mut DeferredWork) {
         while let Some(&Reverse((due, key))) = self.lingering.peek()
             && due <= now
         {
             self.lingering.pop();
-            self.move_on(due);
+            self.advance_virtual_time(due);
             self.free(key, after);
             self.load.observe(self.now);
         }
-        self.move_on(now);
+        self.advance_virtual_time(now);
     }
 
-    fn move_on(&mut self, now: Duration) {
+    fn advance_virtual_time(&mut self, now: Duration) {
         let used = self.queues.seats_wanted().min(self.limit.into());
         let passed = now.saturating_sub(self.now);
         self.virtual_time += SeatSeconds::shared(used, passed, self.queues.active());
@@ -302,16 +308,16 @@ impl QueueSet {
     }
 
     /// Whether seats could be had by a request as wide as that. One that is wider than there are seats has to be alone.
-    fn has_room_for(&self, width: u64) -> bool {
+    fn has_seats_for(&self, width: u64) -> bool {
         let limit = u64::from(self.limit);
         if width > limit { self.load.executing == 0 } else { self.load.seats_in_use + width <= limit }
     }
 
     /// Serves who is next, if there is room. If not, everybody else waits for it too: so nobody starves.
-    fn dispatch(&mut self, after: &mut After) -> bool {
+    fn dispatch(&mut self, after: &mut DeferredWork) -> bool {
         let Some((index, key)) = self.queues.next(self.robin) else { return false };
         let Some(entry) = self.entries.get(key) else { return false };
-        if !self.has_room_for(entry.width()) {
+        if !self.has_seats_for(entry.width()) {
             entry.schema.figures.no_accommodation.fetch_add(1, Relaxed);
             return false;
         }

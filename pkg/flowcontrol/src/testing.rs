@@ -13,20 +13,20 @@ use crate::config::{
     ResourceRule, Response, Rule, Subject,
 };
 use crate::control::{FlowControl, Monotonic};
-use crate::digest::{Class, Digest, Target};
-use crate::level::{Request, Work};
+use crate::digest::{Class, RequestDigest, Target};
+use crate::level::{Request, WorkEstimate};
 
 /// A clock that stands still until it is moved.
 #[derive(Default)]
-pub(crate) struct HandClock(AtomicU64);
+pub(crate) struct ManualClock(AtomicU64);
 
-impl HandClock {
+impl ManualClock {
     pub(crate) fn set(&self, now: Duration) {
         self.0.store(u64::try_from(now.as_nanos()).unwrap(), Relaxed);
     }
 }
 
-impl Monotonic for HandClock {
+impl Monotonic for ManualClock {
     fn now(&self) -> Duration {
         Duration::from_nanos(self.0.load(Relaxed))
     }
@@ -56,30 +56,30 @@ impl Rng {
 
 /// Notes who is woken.
 #[derive(Default, Clone)]
-pub(crate) struct Bell(Arc<Mutex<Vec<u64>>>);
+pub(crate) struct WakeRecorder(Arc<Mutex<Vec<u64>>>);
 
-struct Ring(Bell, u64);
+struct RecordingWaker(WakeRecorder, u64);
 
-impl Wake for Ring {
+impl Wake for RecordingWaker {
     fn wake(self: Arc<Self>) {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.1);
     }
 }
 
-impl Bell {
+impl WakeRecorder {
     /// What wakes number `id`.
     pub(crate) fn waker(&self, id: u64) -> Waker {
-        Waker::from(Arc::new(Ring(self.clone(), id)))
+        Waker::from(Arc::new(RecordingWaker(self.clone(), id)))
     }
 
     /// Who was woken since this was asked last.
-    pub(crate) fn rung(&self) -> Vec<u64> {
+    pub(crate) fn take_woken(&self) -> Vec<u64> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// A request of somebody for `work`: to list the pods of a namespace.
-pub(crate) fn request(work: Work) -> Request {
+pub(crate) fn request(work: WorkEstimate) -> Request {
     let info = RequestInfo {
         verb: "list".to_owned(),
         path: "/api/v1/namespaces/a/pods".to_owned(),
@@ -93,14 +93,14 @@ pub(crate) fn request(work: Work) -> Request {
 }
 
 /// `Work::ONE` of so many seats.
-pub(crate) fn wide(initial_seats: u32) -> Work {
-    Work { initial_seats, ..Work::ONE }
+pub(crate) fn wide(initial_seats: u32) -> WorkEstimate {
+    WorkEstimate { initial_seats, ..WorkEstimate::ONE }
 }
 
 /// A digest of a user's list of pods in the namespace `a`.
-pub(crate) fn list_by<'a>(user: &'a str, groups: &'a [String]) -> Digest<'a> {
+pub(crate) fn list_by<'a>(user: &'a str, groups: &'a [String]) -> RequestDigest<'a> {
     let target = Target::Resource { group: "", resource: "pods", subresource: "", namespace: "a" };
-    Digest { user, groups, verb: "list", target }
+    RequestDigest { user, groups, verb: "list", target }
 }
 
 /// The class of a user's list of pods.
@@ -150,8 +150,8 @@ pub(crate) fn queuing(queues: u32, hand_size: u32, queue_length_limit: u32) -> O
 }
 
 /// One level of `seats` for everybody, and a clock. The mandatory level beside it has next to nothing.
-pub(crate) fn one_level(seats: u32, queuing: Option<Queuing>) -> (FlowControl, Arc<HandClock>) {
-    let clock = Arc::<HandClock>::default();
+pub(crate) fn one_level(seats: u32, queuing: Option<Queuing>) -> (FlowControl, Arc<ManualClock>) {
+    let clock = Arc::<ManualClock>::default();
     let mut levels = vec![level("only", 1_000_000, queuing)];
     levels[0].lendable_percent = 0;
     let configuration = Configuration::new(vec![schema("all", "only", 5, &[])], levels, seats);

@@ -69,12 +69,12 @@ impl Socket {
         loop {
             let attempt = tokio::time::timeout_at(end, self.attempt(&path, &request));
             match attempt.await {
-                Ok(Err(status)) if is_away(&status) => away = Some(self.dialing(&status)),
+                Ok(Err(status)) if is_disconnected(&status) => away = Some(self.dialing(&status)),
                 Ok(answer) => return answer,
-                Err(_) => return Err(late(away)),
+                Err(_) => return Err(deadline_status(away)),
             }
             if tokio::time::timeout_at(end, tokio::time::sleep(RETRY_AFTER)).await.is_err() {
-                return Err(late(away));
+                return Err(deadline_status(away));
             }
         }
     }
@@ -92,7 +92,7 @@ impl Socket {
 
     /// Why there is no connection.
     fn dialing(&self, status: &Status) -> String {
-        dialing(&self.name, status).unwrap_or_else(|| worded_dialing(&self.name, status.message()))
+        dialing(&self.name, status).unwrap_or_else(|| format_dial_error(&self.name, status.message()))
     }
 }
 
@@ -110,9 +110,9 @@ pub async fn connect(name: &str, timeout: Duration) -> Result<Channel, Error> {
     match connected {
         Ok(Ok(channel)) => Ok(channel),
         Ok(Err(error)) => Err(Error::Connect(
-            dialing(name, &error).unwrap_or_else(|| worded_dialing(name, &error.to_string())),
+            dialing(name, &error).unwrap_or_else(|| format_dial_error(name, &error.to_string())),
         )),
-        Err(_) => Err(Error::Connect(worded_dialing(name, "i/o timeout"))),
+        Err(_) => Err(Error::Connect(format_dial_error(name, "i/o timeout"))),
     }
 }
 
@@ -140,15 +140,15 @@ fn dialing(name: &str, error: &(dyn std::error::Error + 'static)) -> Option<Stri
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         _ => error.to_string(),
     };
-    Some(worded_dialing(name, &why))
+    Some(format_dial_error(name, &why))
 }
 
-fn worded_dialing(name: &str, why: &str) -> String {
+fn format_dial_error(name: &str, why: &str) -> String {
     format!("connection error: desc = \"transport: Error while dialing: dial unix {name}: connect: {why}\"")
 }
 
 /// The time is over. `away`: nobody could be asked.
-fn late(away: Option<String>) -> Status {
+fn deadline_status(away: Option<String>) -> Status {
     Status::deadline_exceeded(match away {
         Some(why) => format!("latest balancer error: {why}"),
         None => "context deadline exceeded".to_owned(),
@@ -163,7 +163,7 @@ fn causes<'e>(
 }
 
 /// Whether a call failed because nobody is at the other end.
-fn is_away(status: &Status) -> bool {
+fn is_disconnected(status: &Status) -> bool {
     std::error::Error::source(status).is_some_and(|cause| cause.is::<tonic::transport::Error>())
 }
 

@@ -9,7 +9,7 @@ use crate::{Key, Value, same};
 
 /// How many members stand in a vector. More are kept in a B-tree, for which the order of insertions does not
 /// matter.
-const FEW: usize = 64;
+const VECTOR_MEMBERS_MAX: usize = 64;
 
 /// The members of an object, in bytewise order of their names.
 #[derive(Clone, Default)]
@@ -38,7 +38,7 @@ impl Object {
 
     /// An object that is to have some `members`.
     pub fn with_capacity(members: usize) -> Self {
-        Object { members: Members::Few(Vec::with_capacity(members.min(FEW))) }
+        Object { members: Members::Few(Vec::with_capacity(members.min(VECTOR_MEMBERS_MAX))) }
     }
 
     /// Makes room for so many members in an object that has none, and none for what is beyond those that stand in a
@@ -48,7 +48,7 @@ impl Object {
         if let Members::Few(few) = &mut self.members
             && few.capacity() == 0
         {
-            *few = Vec::with_capacity(members.min(FEW));
+            *few = Vec::with_capacity(members.min(VECTOR_MEMBERS_MAX));
         }
     }
 
@@ -112,7 +112,7 @@ impl Object {
     /// their names. A wrong place breaks the order; debug builds check it.
     #[inline(always)]
     pub fn insert_at(&mut self, at: usize, name: &Key, value: impl FnOnce() -> Value) -> &mut Value {
-        if !matches!(&self.members, Members::Few(few) if few.len() < FEW && at <= few.len()) {
+        if !matches!(&self.members, Members::Few(few) if few.len() < VECTOR_MEMBERS_MAX && at <= few.len()) {
             let slot = self.slot(name.clone()).0;
             *slot = value();
             return slot;
@@ -136,7 +136,7 @@ impl Object {
     #[inline]
     pub fn slot(&mut self, name: impl Into<Key> + AsRef<str>) -> (&mut Value, bool) {
         if let Members::Few(few) = &mut self.members
-            && few.len() >= FEW
+            && few.len() >= VECTOR_MEMBERS_MAX
         {
             self.members = Members::Many(Box::new(std::mem::take(few).into_iter().collect()));
         }
@@ -234,12 +234,12 @@ fn push_with<T>(items: &mut Vec<T>, make: impl FnOnce() -> T) -> &mut T {
 }
 
 /// How many members are looked through one after the other: their lengths tell most names apart.
-const LOOKED_THROUGH: usize = 12;
+const LINEAR_SEARCH_MAX: usize = 12;
 
 /// Where a member is.
 #[inline]
 fn find(few: &[(Key, Value)], name: &str) -> Option<usize> {
-    if few.len() > LOOKED_THROUGH {
+    if few.len() > LINEAR_SEARCH_MAX {
         return position(few, name).ok();
     }
     few.iter().position(|(other, _)| same(other, name))

@@ -34,12 +34,12 @@ mod service;
 mod storage;
 mod volumes;
 
-use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use object::{Given, Object};
+use schema::memory::BudgetExceeded;
 use schema::object::Object as Tree;
 use schema::proto::inplace::MessageRef;
-use schema::room::NoRoom;
 
 /// What a version of a kind fills in, in place.
 type Rule = fn(&mut Object);
@@ -59,7 +59,7 @@ impl Defaults {
     ///
     /// # Errors
     /// What is copied within the object would make it too large for any store, and is not there.
-    pub fn fill(self, object: &mut Tree, gates: &Gates) -> Result<(), NoRoom> {
+    pub fn fill(self, object: &mut Tree, gates: &Gates) -> Result<(), BudgetExceeded> {
         let given = Given::of(gates);
         self.0(&mut Object::tree(object, &given));
         given.done()
@@ -86,7 +86,12 @@ pub fn apply(api_version: &str, kind: &str, object: &mut Tree, gates: &Gates) {
 ///
 /// # Errors
 /// See [`Defaults::fill`].
-pub fn complete(api_version: &str, kind: &str, object: &mut Tree, gates: &Gates) -> Result<(), NoRoom> {
+pub fn complete(
+    api_version: &str,
+    kind: &str,
+    object: &mut Tree,
+    gates: &Gates,
+) -> Result<(), BudgetExceeded> {
     Defaults::of(api_version, kind).map_or(Ok(()), |defaults| defaults.fill(object, gates))
 }
 

@@ -34,7 +34,7 @@ mod volumes;
 use api::table::view;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 use jsontree::Object;
-use schema::proto::inplace::{Irregular, MessageRef};
+use schema::proto::inplace::{MessageRef, NotInPlace};
 use schema::table::Message;
 use view::{Doubt, View};
 
@@ -83,7 +83,7 @@ impl Printer {
     /// # Errors
     /// The subject is a message that cannot be read in place; its tree has to be printed instead. Of a
     /// tree there is always a row.
-    pub fn row<'a>(&self, subject: &'a Subject<'a>, now: UnixTime) -> Result<Row<'a>, Irregular> {
+    pub fn row<'a>(&self, subject: &'a Subject<'a>, now: UnixTime) -> Result<Row<'a>, NotInPlace> {
         let view = subject.view();
         let cells = match self.own {
             Some(print) => print(view, now),
@@ -91,7 +91,7 @@ impl Printer {
         };
         let condition = if self.pods { end_of_pod(view) } else { None };
         if subject.doubt.exists() {
-            return Err(Irregular);
+            return Err(NotInPlace);
         }
         Ok(Row { cells, condition })
     }

@@ -6,28 +6,28 @@ use std::time::Duration;
 use encryption::Error;
 use tokio::time::Instant;
 
-use crate::flights::Flights;
+use crate::single_flight::SingleFlight;
 
 /// How long a good look holds, and a bad one (upstream's figures).
-const WELL_TTL: Duration = Duration::from_secs(20);
-const UNWELL_TTL: Duration = Duration::from_secs(3);
+const HEALTHY_TTL: Duration = Duration::from_secs(20);
+const UNHEALTHY_TTL: Duration = Duration::from_secs(3);
 
 /// What is wrong with a plugin.
-pub(crate) struct Unwell {
+pub(crate) struct Unhealthy {
     error: Error,
     /// The call that showed it.
     call: Option<&'static str>,
 }
 
-impl Unwell {
+impl Unhealthy {
     /// It was well enough to say so itself.
-    pub(crate) fn because(error: Error) -> Self {
-        Unwell { error, call: None }
+    pub(crate) fn reported(error: Error) -> Self {
+        Unhealthy { error, call: None }
     }
 
     /// A call failed.
     pub(crate) fn of(call: &'static str, error: Error) -> Self {
-        Unwell { error, call: Some(call) }
+        Unhealthy { error, call: Some(call) }
     }
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Health {
     /// Of the provider.
     name: Arc<str>,
     last: Mutex<Option<(Instant, Result<(), Error>)>>,
-    looking: Flights<(), ()>,
+    looking: SingleFlight<(), ()>,
 }
 
 impl Health {
     pub(crate) fn new(name: &Arc<str>) -> Self {
-        Health { name: Arc::clone(name), last: Mutex::default(), looking: Flights::default() }
+        Health { name: Arc::clone(name), last: Mutex::default(), looking: SingleFlight::default() }
     }
 
     /// Whether the plugin is well, from the last look if that is recent, else from a new one, which all share who ask
@@ -51,13 +51,13 @@ impl Health {
     /// What is wrong.
     pub(crate) async fn check(
         self: &Arc<Self>,
-        look: impl Future<Output = Result<(), Unwell>> + Send + 'static,
+        look: impl Future<Output = Result<(), Unhealthy>> + Send + 'static,
     ) -> Result<(), Error> {
         if let Some(found) = self.recent() {
             return found;
         }
         let health = Arc::clone(self);
-        let look = async move { health.remember(look.await) };
+        let look = async move { health.record(look.await) };
         self.looking.join((), look).await
     }
 
@@ -68,14 +68,14 @@ impl Health {
     fn recent(&self) -> Option<Result<(), Error>> {
         let last = self.last();
         let (at, found) = last.as_ref()?;
-        let ttl = if found.is_ok() { WELL_TTL } else { UNWELL_TTL };
+        let ttl = if found.is_ok() { HEALTHY_TTL } else { UNHEALTHY_TTL };
         (at.elapsed() < ttl).then(|| found.clone())
     }
 
-    fn remember(&self, found: Result<(), Unwell>) -> Result<(), Error> {
+    fn record(&self, found: Result<(), Unhealthy>) -> Result<(), Error> {
         let bare = found.as_ref().map_or_else(|unwell| Err(unwell.error.clone()), |()| Ok(()));
         *self.last() = Some((Instant::now(), bare));
-        found.map_err(|Unwell { error, call }| match call {
+        found.map_err(|Unhealthy { error, call }| match call {
             None => error,
             Some(call) => error.within(&format!(
                 "failed to perform {call} section of the healthz check for KMS Provider {}, error",
@@ -98,7 +98,7 @@ mod tests {
             let looks = Arc::clone(&looks);
             let look = async move {
                 looks.fetch_add(1, Relaxed);
-                answer.map_err(|text| Unwell::of("status", Error::new(text)))
+                answer.map_err(|text| Unhealthy::of("status", Error::new(text)))
             };
             let health = Arc::clone(&health);
             async move { health.check(look).await.map_err(|error| error.to_string()) }

@@ -12,9 +12,9 @@
 
 mod endpoint;
 mod figures;
-mod flights;
 mod health;
 mod plugin;
+mod single_flight;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -24,14 +24,14 @@ mod v2;
 
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use encryption::{Error, Kms, KmsFactory, KmsProvider, KmsVersion, Random};
 use grpc::Socket;
 use sha2::{Digest, Sha256};
 
 pub use figures::Figures;
-use plugin::Calls;
+use plugin::PluginConnection;
 
 /// The longest answer of a plugin. The longest good one is about 35 KB: a sealed key, a key id, annotations.
 const ANSWER_BYTES_MAX: usize = 128 << 10;
@@ -65,7 +65,7 @@ impl KmsFactory for Plugins {
         let socket = endpoint::socket(&kms.endpoint).map_err(|error| {
             error.within(&format!("could not configure KMSv{number}-Plugin's probe {name:?}, error"))
         })?;
-        let calls = Calls::new(Socket::new(&socket, ANSWER_BYTES_MAX), kms.timeout);
+        let calls = PluginConnection::new(Socket::new(&socket, ANSWER_BYTES_MAX), kms.timeout);
         Ok(match kms.version {
             KmsVersion::V1 => {
                 tracing::info!(

@@ -17,16 +17,16 @@ use tonic::Status;
 const OPENING_MAX: usize = 64;
 
 /// The way to a plugin.
-pub(crate) struct Calls {
+pub(crate) struct PluginConnection {
     socket: Socket,
     timeout: Duration,
     opening: Semaphore,
 }
 
-impl Calls {
+impl PluginConnection {
     /// `timeout` is for each call.
     pub(crate) fn new(socket: Socket, timeout: Duration) -> Self {
-        Calls { socket, timeout, opening: Semaphore::new(OPENING_MAX) }
+        PluginConnection { socket, timeout, opening: Semaphore::new(OPENING_MAX) }
     }
 
     /// When a call that begins now is given up.

@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use component_base::clock::TestClock;
 use encryption::Error;
 use tokio::sync::Semaphore;
 
@@ -40,7 +40,7 @@ pub(crate) fn away() -> Error {
 }
 
 /// What a plugin answers.
-pub(crate) struct Answers {
+pub(crate) struct TestResponses {
     pub(crate) status: Result<StatusResponse, Error>,
     /// What it seals with, and what it gives with that.
     pub(crate) sealing: EncryptResponse,
@@ -51,7 +51,7 @@ pub(crate) struct Answers {
 
 /// A plugin in this process.
 pub(crate) struct FakePlugin {
-    pub(crate) answers: Mutex<Answers>,
+    pub(crate) answers: Mutex<TestResponses>,
     /// How often it was asked to seal and to open.
     pub(crate) sealed: AtomicUsize,
     pub(crate) opened: AtomicUsize,
@@ -62,7 +62,7 @@ pub(crate) struct FakePlugin {
 impl FakePlugin {
     pub(crate) fn with_key(key_id: &str) -> Arc<Self> {
         let plugin = FakePlugin {
-            answers: Mutex::new(Answers {
+            answers: Mutex::new(TestResponses {
                 status: Ok(StatusResponse::default()),
                 sealing: EncryptResponse::default(),
                 away: false,
@@ -87,7 +87,7 @@ impl FakePlugin {
     }
 
     /// Changes what it says of itself.
-    pub(crate) fn say(&self, change: impl FnOnce(&mut StatusResponse)) {
+    pub(crate) fn change_status(&self, change: impl FnOnce(&mut StatusResponse)) {
         change(self.answers.lock().unwrap().status.as_mut().unwrap());
     }
 

@@ -9,9 +9,9 @@ use encryption::cipher::{Cbc, Gcm};
 use encryption::{Direction, Error, KmsProvider, Opened, Random, Transformer};
 use sha2::{Digest, Sha256};
 
-use crate::flights::Flights;
-use crate::health::{Health, Unwell};
+use crate::health::{Health, Unhealthy};
 use crate::plugin::v1::Plugin;
+use crate::single_flight::SingleFlight;
 use crate::{Figures, Fingerprint, Plugins};
 
 /// The length of keys.
@@ -74,7 +74,7 @@ pub(crate) struct Provider {
     /// `None` if no key is to be remembered.
     keys: Option<Arc<Keys>>,
     /// Keys that the plugin is opening.
-    opening: Flights<Fingerprint, Arc<Dek>>,
+    opening: SingleFlight<Fingerprint, Arc<Dek>>,
     health: Arc<Health>,
     random: Random,
     figures: Arc<Figures>,
@@ -95,7 +95,7 @@ impl Provider {
         Provider {
             plugin,
             keys: keys_max.filter(|max| *max > 0).map(keys),
-            opening: Flights::default(),
+            opening: SingleFlight::default(),
             health: Arc::new(Health::new(&name.into())),
             random: Arc::clone(&outside.random),
             figures,
@@ -185,8 +185,8 @@ impl KmsProvider for Provider {
         let plugin = Arc::clone(&self.plugin);
         let look = async move {
             let sealed = plugin.encrypt(b"ping".to_vec()).await;
-            let sealed = sealed.map_err(|error| Unwell::of("encrypt", error))?;
-            plugin.decrypt(sealed).await.map_err(|error| Unwell::of("decrypt", error))?;
+            let sealed = sealed.map_err(|error| Unhealthy::of("encrypt", error))?;
+            plugin.decrypt(sealed).await.map_err(|error| Unhealthy::of("decrypt", error))?;
             Ok(())
         };
         self.health.check(look).await

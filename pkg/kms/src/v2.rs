@@ -11,10 +11,10 @@ use bytes::Bytes;
 use encryption::{Direction, Error, KmsProvider, Opened, Transformer};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::flights::Flights;
 use crate::plugin::v2::{DecryptRequest, Plugin};
+use crate::single_flight::SingleFlight;
 use crate::{Figures, Fingerprint, Plugins};
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use object::{EncryptedObject, Kind, Source};
 use probe::Probe;
 use sources::{Dek, Sources};
@@ -29,7 +29,7 @@ pub(crate) struct Provider {
     probe: Arc<Probe>,
     sources: Arc<Sources>,
     /// Sources that the plugin is opening.
-    opening: Flights<Fingerprint, Arc<Dek>>,
+    opening: SingleFlight<Fingerprint, Arc<Dek>>,
     clock: Arc<dyn Clock>,
     random: encryption::Random,
     figures: Arc<Figures>,
@@ -50,7 +50,7 @@ impl Provider {
             name,
             plugin,
             probe,
-            opening: Flights::default(),
+            opening: SingleFlight::default(),
             clock: Arc::clone(&outside.clock),
             random: Arc::clone(&outside.random),
             figures,
@@ -115,7 +115,7 @@ impl Transformer for Provider {
     }
 
     async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
-        let state = self.probe.writing()?;
+        let state = self.probe.write_state()?;
         let source = &state.source;
         // So that what is written now needs no call when it is read.
         self.sources.keep(&source.fingerprint, &source.dek);

@@ -4,13 +4,13 @@
 //! [`heap`] asks the allocator, which notes every so many bytes who wants them. Both are names of functions and
 //! addresses, nothing of what the process works on.
 
+mod cpu;
 mod heap;
-mod processor;
 mod profile;
 mod symbols;
 
+pub use cpu::{DURATION_MAX, processor};
 pub use heap::{Heap, heap, watch_heap};
-pub use processor::{DURATION_MAX, processor};
 
 /// Why there is no profile.
 #[derive(Debug, Clone, PartialEq, Eq)]

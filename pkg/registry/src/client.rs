@@ -4,7 +4,7 @@
 //! Upstream's controllers are clients of their own server. Here the verbs are called directly. Admission is
 //! not asked: what it could say of objects that the server itself needs is that the cluster cannot work.
 
-mod keep;
+mod reconcile;
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, UpdateOutcome, UpdateRequest, WatchEvents};
 use crate::{Registry, Result, StoredRef, Target, codec, meta};
 
-pub use keep::{Amended, Kept, Wanted};
+pub use reconcile::{Amended, DesiredState, Reconciled};
 
 /// The name under which the server does its own work.
 pub const APISERVER_USER: &str = "system:apiserver";
@@ -105,7 +105,7 @@ impl Client {
 
     /// The same, under another user's name.
     #[must_use]
-    pub fn on_behalf_of(self, user: UserInfo) -> Self {
+    pub fn with_user(self, user: UserInfo) -> Self {
         Client { user: Arc::new(user), ..self }
     }
 
@@ -247,7 +247,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`delete`](Self::delete).
-    pub async fn delete_as_seen(&self, object: &Object) -> Result<bool> {
+    pub async fn delete_exact(&self, object: &Object) -> Result<bool> {
         let preconditions = Preconditions {
             uid: Some(meta::text(object, "uid").to_owned()),
             resource_version: Some(meta::text(object, "resourceVersion").to_owned()),
@@ -281,7 +281,7 @@ impl Client {
     }
 
     fn target<'a>(&self, namespace: &'a str, name: &'a str) -> Target<'a> {
-        Target { row: self.row, namespace, name }
+        Target { resource: self.row, namespace, name }
     }
 
     fn fields(&self) -> Option<&FieldManager> {

@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 
 use api::resources::custom::CustomKind;
-use api::resources::{Encoding, Resource, Storage as StorageRow};
-use api::structural::{Coercion, salvage_metadata};
-use apimachinery::features::Gates;
+use api::resources::{Encoding, Resource, StorageSpec};
+use api::structural::{Coercion, drop_malformed_metadata};
 use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::Bytes;
 use cacher::Element;
+use component_base::features::Gates;
 use jsontree::Value;
 use kinds::defaults::Defaults;
 use schema::object::Object;
@@ -71,7 +71,7 @@ impl<'a> StoredRef<'a> {
 ///
 /// # Errors
 /// The text of what cannot be encoded.
-pub fn encode(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
+pub fn encode(row: &StorageSpec, object: &Object) -> Result<Bytes, String> {
     let mut out = Vec::with_capacity(1024);
     match row.encoding {
         Encoding::Protobuf => {
@@ -84,11 +84,11 @@ pub fn encode(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
             out.push(b'\n');
         }
     }
-    Ok(kept(out))
+    Ok(shrink(out))
 }
 
 /// Bytes that will be kept for as long as the object is: without room to grow, which may be as large as they are.
-fn kept(bytes: Vec<u8>) -> Bytes {
+fn shrink(bytes: Vec<u8>) -> Bytes {
     bytes.into_boxed_slice().into()
 }
 
@@ -97,9 +97,9 @@ fn kept(bytes: Vec<u8>) -> Bytes {
 ///
 /// # Errors
 /// It does not fit the schema that it is stored by.
-pub(crate) fn storable<'o>(
+pub(crate) fn stored_form<'o>(
     came_in: &Resource<'_>,
-    row: &StorageRow<'_>,
+    row: &StorageSpec<'_>,
     object: &'o Object,
 ) -> Result<Cow<'o, Object>, String> {
     match row.custom {
@@ -116,10 +116,10 @@ pub(crate) fn storable<'o>(
 ///
 /// # Errors
 /// The text of what cannot be encoded.
-pub(crate) fn encode_cbor(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
+pub(crate) fn encode_cbor(row: &StorageSpec, object: &Object) -> Result<Bytes, String> {
     let mut out = Vec::with_capacity(1024);
     cbor::encode(row.message, object, &mut out).map_err(|e| e.to_string())?;
-    Ok(kept(out))
+    Ok(shrink(out))
 }
 
 /// Removes what is never stored.
@@ -134,7 +134,7 @@ pub fn strip_revision(object: &mut Object) {
 ///
 /// # Errors
 /// The text of what cannot be read.
-pub fn decode(row: &StorageRow, stored: StoredRef<'_>) -> Result<Object, String> {
+pub fn decode(row: &StorageSpec, stored: StoredRef<'_>) -> Result<Object, String> {
     let mut object = decode_value(row, stored.value)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
@@ -146,7 +146,7 @@ pub fn decode(row: &StorageRow, stored: StoredRef<'_>) -> Result<Object, String>
 ///
 /// # Errors
 /// The text of what cannot be read.
-pub(crate) fn decode_kv(row: &StorageRow, stored: StoredRef<'_>, gates: &Gates) -> Result<Object, String> {
+pub(crate) fn decode_kv(row: &StorageSpec, stored: StoredRef<'_>, gates: &Gates) -> Result<Object, String> {
     let mut object = decode_stored(row, stored.value, gates)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
@@ -159,7 +159,7 @@ pub fn revision_text(revision: Revision) -> String {
 
 /// Reads bytes of the row's version that are complete, or of another version, into a tree of the row's
 /// version, without a resource version.
-pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
+pub(crate) fn decode_value(row: &StorageSpec, value: &[u8]) -> Result<Object, String> {
     let (object, from) = decode_any(row, value)?;
     Ok(in_row_version(row, object, &from))
 }
@@ -167,7 +167,7 @@ pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, Str
 /// Reads what any server has written into a tree of the row's version, without a resource version, as
 /// upstream reads it: what has become a default since is filled in by the rules of the version it was
 /// written in, and aliases are made to agree.
-pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Result<Object, String> {
+pub(crate) fn decode_stored(row: &StorageSpec, value: &[u8], gates: &Gates) -> Result<Object, String> {
     let (mut object, from) = decode_any(row, value)?;
     match row.custom {
         None => kinds::defaults::apply(&from, row.kind, &mut object, gates),
@@ -192,7 +192,7 @@ pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Re
 /// it is stored by does not know, and with a generation, which very old objects lack.
 fn complete_custom(
     kind: &CustomKind,
-    row: &StorageRow,
+    row: &StorageSpec,
     from: &str,
     object: &mut Object,
 ) -> Result<(), String> {
@@ -207,7 +207,7 @@ fn complete_custom(
 
 /// What a reader sees of bytes that are in the store: strategies leave out what upstream's decoder fills in
 /// again, for example the phase of a new claim, and older servers wrote other versions.
-pub(crate) fn as_read(row: &StorageRow, written: Bytes, gates: &Gates) -> Bytes {
+pub(crate) fn as_read(row: &StorageSpec, written: Bytes, gates: &Gates) -> Bytes {
     let differs = |envelope: Envelope<'_>| {
         if envelope.api_version != row.group_version {
             return true;
@@ -226,12 +226,16 @@ pub(crate) fn as_read(row: &StorageRow, written: Bytes, gates: &Gates) -> Bytes 
 ///
 /// # Errors
 /// 500 for what cannot be read.
-pub(crate) fn as_read_again(row: &StorageRow, written: &[u8], gates: &Gates) -> Result<Bytes, Box<Status>> {
+pub(crate) fn custom_reader_form(
+    row: &StorageSpec,
+    written: &[u8],
+    gates: &Gates,
+) -> Result<Bytes, Box<Status>> {
     let read = decode_stored(row, written, gates).and_then(|object| encode(row, &object));
     Ok(read.map_err(Status::internal_error)?)
 }
 
-fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
+fn decode_any(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
     match () {
         () if Envelope::recognizes(value) => decode_protobuf(row, value),
         () if value.starts_with(SELF_DESCRIBED_CBOR) => decode_cbor(row, value),
@@ -240,7 +244,7 @@ fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String
 }
 
 /// An object of version `from` as one of the row's. What only a webhook can convert stays what it is.
-pub(crate) fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Object {
+pub(crate) fn in_row_version(row: &StorageSpec, object: Object, from: &str) -> Object {
     if row.custom.is_some_and(|kind| kind.converts_by_webhook) {
         return object;
     }
@@ -255,7 +259,7 @@ pub(crate) fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Ob
 }
 
 /// An object and its version.
-fn decode_protobuf(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
+fn decode_protobuf(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
     let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &envelope.api_version, &envelope.kind)?;
     let object = proto::decode(message, envelope.raw).map_err(|e| e.to_string())?;
@@ -263,12 +267,12 @@ fn decode_protobuf(row: &StorageRow, value: &[u8]) -> Result<(Object, String), S
 }
 
 /// An object and its version.
-fn decode_json(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
+fn decode_json(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
     let head = json::type_meta(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &head.api_version, &head.kind)?;
     let object = match json::decode(message, value) {
         Ok(decoded) => decoded.object,
-        Err(error) if message.open => salvaged(message, value).ok_or_else(|| error.to_string())?,
+        Err(error) if message.open => decode_leniently(message, value).ok_or_else(|| error.to_string())?,
         Err(error) => return Err(error.to_string()),
     };
     Ok((object, head.api_version.to_string()))
@@ -278,7 +282,7 @@ fn decode_json(row: &StorageRow, value: &[u8]) -> Result<(Object, String), Strin
 const SELF_DESCRIBED_CBOR: &[u8] = b"\xd9\xd9\xf7";
 
 /// An object and its version.
-fn decode_cbor(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
+fn decode_cbor(row: &StorageSpec, value: &[u8]) -> Result<(Object, String), String> {
     let head = cbor::type_meta(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &head.api_version, &head.kind)?;
     let decoded = cbor::decode(message, value).map_err(|e| e.to_string())?;
@@ -287,20 +291,20 @@ fn decode_cbor(row: &StorageRow, value: &[u8]) -> Result<(Object, String), Strin
 
 /// A custom object whose metadata is not quite metadata, without what is none: it was stored by somebody who did not
 /// look, and has to be there to be deleted.
-fn salvaged(message: &'static schema::table::Message, value: &[u8]) -> Option<Object> {
+fn decode_leniently(message: &'static schema::table::Message, value: &[u8]) -> Option<Object> {
     let Value::Object(mut object) = json::decode_untyped(value).ok()?.value else { return None };
-    salvage_metadata(&mut object);
+    drop_malformed_metadata(&mut object);
     schema::patch::collapse(message, Value::Object(object)).ok().map(|decoded| decoded.object)
 }
 
 /// The group of a row.
-pub(crate) fn group_of<'a>(row: &StorageRow<'a>) -> &'a str {
+pub(crate) fn group_of<'a>(row: &StorageSpec<'a>) -> &'a str {
     split_api_version(row.group_version).0
 }
 
 /// The shape of a version of the row's kind. All versions of a custom resource have one.
 fn version_of(
-    row: &StorageRow,
+    row: &StorageSpec,
     api_version: &str,
     kind: &str,
 ) -> Result<&'static schema::table::Message, String> {

@@ -25,28 +25,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::resources::{Handle, Resource, Storage as StorageRow};
-use apimachinery::clock::Clock;
-use apimachinery::features::Gates;
-use apimachinery::field;
-use apimachinery::go_quote;
+use api::resources::{Handle, Resource, StorageSpec};
 use apimachinery::gvk::{GroupKind, GroupResource};
-use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use apimachinery::{field, go_quote, names};
 use arc_swap::ArcSwap;
 use cacher::Delegator;
+use component_base::clock::Clock;
+use component_base::features::Gates;
 use jsontree::Value;
 use kinds::validation::kinds::Settings;
 use schema::object::Object;
-use storage::Turns;
+use storage::KeyQueues;
 
 use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
 pub use admit::{Admit, AdmitAll, Edits};
 pub use kinds::strategy::Entropy;
-use older::Older;
+use older::EmulatedStorage;
 
 pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType, Extent, Lag, Progress};
@@ -71,7 +69,7 @@ fn revision(text: &str) -> std::result::Result<i64, field::Error> {
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The row of the resource itself, never of a subresource.
-    pub row: &'a Resource<'a>,
+    pub resource: &'a Resource<'a>,
     /// Namespace; empty for cluster-scoped resources and for requests across all namespaces.
     pub namespace: &'a str,
     /// Object name; empty for collections.
@@ -81,21 +79,22 @@ pub struct Target<'a> {
 impl Target<'_> {
     /// The resource as errors name it.
     pub fn group_resource(&self) -> GroupResource {
-        GroupResource::new(self.row.group, self.row.plural)
+        GroupResource::new(self.resource.group, self.resource.plural)
     }
 
     /// The kind as errors name it that are about the object itself: in the group it is stored in, where
     /// upstream's scheme finds its type first. Events of `events.k8s.io` are of the core group there.
     pub fn group_kind(&self) -> GroupKind {
-        let stored = self.row.storage.as_ref().map(|storage| storage.group_version);
-        let group = stored.map_or(self.row.group, |version| version.split_once('/').map_or("", |it| it.0));
-        GroupKind::new(group, self.row.kind)
+        let stored = self.resource.storage.as_ref().map(|storage| storage.group_version);
+        let group =
+            stored.map_or(self.resource.group, |version| version.split_once('/').map_or("", |it| it.0));
+        GroupKind::new(group, self.resource.kind)
     }
 
     /// The kind that errors about an object name. A custom object is whatever it says it is.
     pub(crate) fn kind_of(&self, object: &Object) -> GroupKind {
-        match object.get("kind").and_then(Value::as_str).filter(|_| self.row.message.open) {
-            Some(kind) => GroupKind::new(self.row.group, kind),
+        match object.get("kind").and_then(Value::as_str).filter(|_| self.resource.message.open) {
+            Some(kind) => GroupKind::new(self.resource.group, kind),
             None => self.group_kind(),
         }
     }
@@ -128,7 +127,7 @@ impl StoredResource {
     /// # Errors
     /// 500 for what some stores would take for a step in a path; upstream's own store finds it, so late that
     /// nobody makes a 400 of it.
-    fn check(&self, storage: &StorageRow, key: &str) -> Result<()> {
+    fn check(&self, storage: &StorageSpec, key: &str) -> Result<()> {
         let relative = key.strip_prefix(self.resource.config().prefix.as_str()).unwrap_or(key);
         let relative = relative.trim_end_matches('/');
         if !relative.split('/').any(|segment| matches!(segment, "." | "..")) {
@@ -147,7 +146,7 @@ type Stored = HashMap<Arc<str>, Arc<StoredResource>>;
 pub struct Registry {
     delegator: Delegator,
     /// Of writes to the delegator's store.
-    turns: Arc<Turns>,
+    turns: Arc<KeyQueues>,
     /// What all keys begin with.
     prefix: Arc<str>,
     /// By storage prefix.
@@ -158,7 +157,7 @@ pub struct Registry {
     /// By storage prefix.
     allocators: Arc<HashMap<&'static str, Arc<dyn Allocator>>>,
     settings: Settings,
-    older: Arc<Older>,
+    older: Arc<EmulatedStorage>,
     serves: Serves,
 }
 
@@ -210,7 +209,7 @@ impl Registry {
     /// stored that follow from them. Without, nothing is allowed that a flag would have to allow.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
-        let older = Arc::new(Older::beside(settings.gates.effective().min_compatibility));
+        let older = Arc::new(EmulatedStorage::beside(settings.gates.effective().min_compatibility));
         Registry { settings, older, ..self }
     }
 
@@ -309,7 +308,7 @@ impl Registry {
     ///
     /// # Errors
     /// 500 when the delegator was not given it.
-    fn stored(&self, storage: &StorageRow) -> Result<Arc<StoredResource>> {
+    fn stored(&self, storage: &StorageSpec) -> Result<Arc<StoredResource>> {
         let unknown = || Status::internal_error(format!("nothing stores {}", storage.prefix)).into();
         self.stored.load().get(storage.prefix).cloned().ok_or_else(unknown)
     }
@@ -318,7 +317,7 @@ impl Registry {
     ///
     /// # Errors
     /// 400 for a name that cannot be a path segment, 500 for such a namespace.
-    fn key(&self, storage: &StorageRow, target: &Target<'_>) -> Result<String> {
+    fn key(&self, storage: &StorageSpec, target: &Target<'_>) -> Result<String> {
         let wrong = names::name_is_path_segment(target.name, false);
         if !wrong.is_empty() {
             let name = go_quote::quote(target.name);
@@ -326,7 +325,7 @@ impl Registry {
                 Status::bad_request(format!("Name parameter invalid: {name}: {}", wrong.join(";"))).into()
             );
         }
-        let namespace = if target.row.namespaced { target.namespace } else { "" };
+        let namespace = if target.resource.namespaced { target.namespace } else { "" };
         let stored = self.stored(storage)?;
         let key = stored.key(namespace, target.name);
         stored.check(storage, &key)?;
@@ -337,8 +336,8 @@ impl Registry {
     ///
     /// # Errors
     /// 405 for a resource that is not stored.
-    fn storage_of<'t>(&self, target: &Target<'t>, verb: &str) -> Result<&'t StorageRow<'t>> {
-        match &target.row.storage {
+    fn storage_of<'t>(&self, target: &Target<'t>, verb: &str) -> Result<&'t StorageSpec<'t>> {
+        match &target.resource.storage {
             Some(storage) => Ok(storage),
             None => Err(Status::method_not_supported(&target.group_resource(), verb).into()),
         }
@@ -351,7 +350,7 @@ impl Registry {
 
     /// Decodes a stored object that is about to be changed, and fills in what has become a default since
     /// it was written. A corrupt one is a 500 that names the key in the log only.
-    fn decode(&self, storage: &StorageRow, key: &str, stored: StoredRef<'_>) -> Result<Object> {
+    fn decode(&self, storage: &StorageSpec, key: &str, stored: StoredRef<'_>) -> Result<Object> {
         let mut object = crate::codec::decode_kv(storage, stored, self.gates())
             .map_err(|message| error::corrupt(key, &message))?;
         if let Some(allocator) = self.allocator(storage.prefix) {

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use api::conversion::normalise_for_storage;
+use api::resources;
 use api::resources::custom::BULK;
-use api::resources::{self, Encoding, Handle, Resource, Storage as StorageRow};
-use apimachinery::features::{Gate, Gates};
+use api::resources::{Encoding, Handle, Resource, StorageSpec};
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use kinds::defaults::Defaults;
 use schema::json;
@@ -25,7 +26,7 @@ use crate::{codec, meta};
 /// Every stored built-in resource, once, with its keys below `prefix` (for example `/registry`). `cached`
 /// says whether reads of a resource go through the watch cache; `gates` have a say in what is filled in.
 pub fn resources(prefix: &str, gates: Gates, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
-    let config = |(row, storage): (&'static Resource<'static>, &'static StorageRow<'static>)| {
+    let config = |(row, storage): (&'static Resource<'static>, &'static StorageSpec<'static>)| {
         resource(prefix, row.into(), Fields::of(storage.prefix).gated(&gates), gates, cached(row))
     };
     stored_rows().map(config).collect()
@@ -56,8 +57,8 @@ pub(crate) fn keys_of(prefix: &str, storage_prefix: &str) -> String {
 }
 
 /// The first row of each storage: several versions, and for events several groups, share one.
-pub(crate) fn stored_rows() -> impl Iterator<Item = (&'static Resource<'static>, &'static StorageRow<'static>)>
-{
+pub(crate) fn stored_rows()
+-> impl Iterator<Item = (&'static Resource<'static>, &'static StorageSpec<'static>)> {
     let mut seen = Vec::new();
     resources::all().filter_map(move |row| {
         let storage = row.storage.as_ref().filter(|storage| !seen.contains(&storage.prefix))?;
@@ -151,13 +152,13 @@ impl StoredForm {
         StoredForm { defaults: Defaults::of(storage.group_version, storage.kind), row, fields, gates }
     }
 
-    fn storage(&self) -> &StorageRow<'_> {
+    fn storage(&self) -> &StorageSpec<'_> {
         self.row.row().stored_form()
     }
 
     fn protobuf(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
         let storage = self.storage();
-        let value = if self.is_servable(&value) {
+        let value = if self.is_canonical(&value) {
             value
         } else {
             codec::encode(storage, &codec::decode_stored(storage, &value, &self.gates)?)?
@@ -175,7 +176,7 @@ impl StoredForm {
     }
 
     /// Whether a value is what we would write, with all its defaults.
-    fn is_servable(&self, value: &[u8]) -> bool {
+    fn is_canonical(&self, value: &[u8]) -> bool {
         let storage = self.storage();
         Envelope::parse(value).is_ok_and(|envelope| {
             envelope.api_version == storage.group_version
@@ -189,7 +190,7 @@ impl StoredForm {
 
     /// What there is to look at of a built-in object in JSON that is what we would write, with all its defaults. The
     /// schemas of definitions, which have no defaults, are not looked into.
-    fn servable_outline(&self, value: &[u8]) -> Option<Object> {
+    fn canonical_outline(&self, value: &[u8]) -> Option<Object> {
         let storage = self.storage();
         let text = value.strip_suffix(b"\n").filter(|_| storage.custom.is_none())?;
         if !json::is_canonical(storage.message, text) {
@@ -207,7 +208,7 @@ impl StoredForm {
     }
 
     fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        if let Some(outline) = self.servable_outline(&value) {
+        if let Some(outline) = self.canonical_outline(&value) {
             index(self.storage().kind, &self.fields, &outline, header);
             return Ok(value);
         }

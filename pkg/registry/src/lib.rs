@@ -4,8 +4,8 @@
 pub mod client;
 pub mod codec;
 pub mod continue_token;
-pub mod follow;
 pub mod generic;
+pub mod informer;
 pub mod ingest;
 pub mod services;
 #[cfg(test)]
@@ -15,5 +15,5 @@ pub use api::meta;
 pub use cacher::{Budget, Element, Items, ItemsIter, Memo, OBJECTS_AT_ONCE};
 pub use client::Client;
 pub use codec::{Stored, StoredRef};
-pub use follow::{Follower, Following, View};
 pub use generic::{Entropy, Registry, Result, Target};
+pub use informer::{Informer, InformerTask, Projection};

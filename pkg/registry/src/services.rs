@@ -34,8 +34,8 @@ use self::addresses::{Addresses, Missing};
 use self::bitmap::PortRange;
 use self::figures::Figures;
 use self::port_store::PortStore;
-use crate::follow::Following;
 use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
+use crate::informer::InformerTask;
 use crate::{Client, meta};
 use kinds::strategy::service_fields as fields;
 
@@ -85,7 +85,7 @@ impl Services {
     pub fn new(
         registry: Registry,
         options: Options,
-    ) -> std::result::Result<(Self, Following<Ranges>), String> {
+    ) -> std::result::Result<(Self, InformerTask<Ranges>), String> {
         let Options { families, node_ports, storage, prefix, entropy } = options;
         let figures = Arc::<Figures>::default();
         let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&figures))?;
@@ -147,33 +147,33 @@ impl Allocator for Services {
         }
         self.delete_endpoints(object).await;
         let Some(spec) = tree::child(object, "spec") else { return };
-        let held = Held { addresses: address_plan::held(spec), ports: ports::held(spec) };
+        let held = Allocations { addresses: address_plan::held(spec), ports: ports::held(spec) };
         self.pools.release(&held).await;
     }
 }
 
 /// What is held of pools.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Held {
+struct Allocations {
     addresses: Vec<String>,
     ports: Vec<i64>,
 }
 
-impl Held {
+impl Allocations {
     fn is_empty(&self) -> bool {
         self.addresses.is_empty() && self.ports.is_empty()
     }
 }
 
 /// What one write took, and what it lets go of.
-struct Claimed {
+struct PendingAllocations {
     pools: Arc<Pools>,
-    taken: Held,
-    let_go: Held,
+    taken: Allocations,
+    let_go: Allocations,
 }
 
 #[async_trait]
-impl Claim for Claimed {
+impl Claim for PendingAllocations {
     async fn commit(self: Box<Self>) {
         self.pools.release(&self.let_go).await;
     }
@@ -184,7 +184,7 @@ impl Claim for Claimed {
 }
 
 impl Pools {
-    async fn release(&self, held: &Held) {
+    async fn release(&self, held: &Allocations) {
         for address in &held.addresses {
             self.addresses.release(address).await;
         }
@@ -197,8 +197,12 @@ impl Pools {
         service: &mut Object,
         old: Option<&Object>,
         dry_run: bool,
-    ) -> Result<Claimed> {
-        let mut claim = Claimed { pools: Arc::clone(self), taken: Held::default(), let_go: Held::default() };
+    ) -> Result<PendingAllocations> {
+        let mut claim = PendingAllocations {
+            pools: Arc::clone(self),
+            taken: Allocations::default(),
+            let_go: Allocations::default(),
+        };
         let old = old.and_then(|old| tree::child(old, "spec"));
         let Some(spec) = tree::child_mut(service, "spec") else { return Ok(claim) };
         let plan = address_plan::plan(spec, old);
@@ -269,13 +273,13 @@ impl Pools {
     ) -> Result<(Vec<i64>, Vec<i64>)> {
         let Some(spec) = tree::child(service, "spec") else { return Ok((Vec::new(), Vec::new())) };
         let before = old.and_then(|old| tree::child(old, "spec"));
-        let let_go = before.map_or_else(Vec::new, |before| ports::let_go(spec, before));
+        let released = before.map_or_else(Vec::new, |before| ports::released(spec, before));
         let taken = if ports::takes_any(spec, before) {
             self.ports.take(service, old, dry_run).await?
         } else {
             Vec::new()
         };
-        Ok((taken, let_go))
+        Ok((taken, released))
     }
 }
 

@@ -129,8 +129,12 @@ impl ConfigurationFile {
         let mut object: Object =
             serde_json::from_slice(&json).map_err(|error| ReadError::Wrong(error.to_string()))?;
         object.retain(|name, _| name != "kind" && name != "apiVersion");
-        let mut reading =
-            Reading { version: known.version, path: String::new(), names: Vec::new(), unknown: Vec::new() };
+        let mut reading = FileDecoder {
+            version: known.version,
+            path: String::new(),
+            names: Vec::new(),
+            unknown: Vec::new(),
+        };
         let members = reading.members(self.members, object).map_err(ReadError::Wrong)?;
         let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
         let strict = (!strict.is_empty()).then(|| strict_decoding_error(strict));
@@ -172,7 +176,7 @@ fn as_json(text: &[u8]) -> Result<(Cow<'_, [u8]>, Vec<String>), String> {
 }
 
 /// Where a reader is. Tables are no deeper than a few levels, and so is the recursion over them.
-struct Reading {
+struct FileDecoder {
     version: &'static str,
     /// The way to the struct, with places in lists and a dot at its end.
     path: String,
@@ -182,7 +186,7 @@ struct Reading {
     unknown: Vec<String>,
 }
 
-impl Reading {
+impl FileDecoder {
     fn members(&mut self, of: &'static Members, object: Object) -> Result<Object, String> {
         let mut read = Object::new();
         for (name, value) in object {

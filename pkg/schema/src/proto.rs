@@ -12,7 +12,7 @@ mod canonical;
 pub(crate) mod decode;
 mod encode;
 mod envelope;
-pub(crate) mod fault;
+pub(crate) mod first_error;
 pub(crate) mod index;
 pub mod inplace;
 pub mod meta;
@@ -90,7 +90,7 @@ pub enum Error {
     TooLarge,
     /// The tree would take too much memory.
     #[error(transparent)]
-    NoRoom(#[from] crate::room::NoRoom),
+    NoRoom(#[from] crate::memory::BudgetExceeded),
     /// An IntOrString that is neither.
     #[error("impossible IntOrString.Type")]
     IntOrStringType,

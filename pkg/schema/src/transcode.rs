@@ -11,10 +11,9 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use crate::json_write;
 use crate::json_write::typed::member;
 use crate::json_write::{write_double, write_string};
-use crate::proto::fault;
 use crate::proto::index::{Slot, Slots, each, entry};
 use crate::proto::wire::{BYTES, Reader};
-use crate::proto::{self, TypeMetaHead};
+use crate::proto::{self, TypeMetaHead, first_error};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Why an object cannot be served as JSON.
@@ -332,7 +331,7 @@ impl Writer<'_> {
         each(field, region, |reader, _| {
             let (name, value) = entry(reader.bytes()?)?;
             if let (Type::Message(inner), Some(overridden)) = (field.ty, entries.insert(name, value)) {
-                fault::check(inner, overridden)?;
+                first_error::check(inner, overridden)?;
             }
             Ok::<(), Error>(())
         })?;

@@ -11,15 +11,15 @@ mod counted;
 mod directives;
 mod emit;
 mod encoding;
-mod natural;
+mod json_fast_path;
+mod natural_order;
 mod parse;
-mod plain_json;
 mod resolve;
 
 use std::fmt::{self, Display};
 
 use crate::json;
-use crate::room::{NoRoom, Room};
+use crate::memory::{BudgetExceeded, DecodeBudget};
 
 /// Why a text is no YAML that could become JSON. Displays upstream's text, as near as a different
 /// parser comes to it.
@@ -30,7 +30,7 @@ pub enum Error {
     Text(String),
     /// What the text is made of would take too much memory.
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    NoRoom(#[from] BudgetExceeded),
 }
 
 impl Error {
@@ -75,11 +75,11 @@ pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
     if text.chars().any(is_control) {
         return Err(Error::text("yaml: control characters are not allowed"));
     }
-    if let Some(json) = plain_json::convert(&text) {
+    if let Some(json) = json_fast_path::convert(&text) {
         return Ok(YamlJson { json, duplicates: Vec::new() });
     }
     directives::check(&text)?;
-    let document = parse::document(&text, &mut Room::of_body(text.len()))?;
+    let document = parse::document(&text, &mut DecodeBudget::of_body(text.len()))?;
     build::json(&document)
 }
 

@@ -59,9 +59,9 @@ impl Activity {
     }
 
     /// Waits for the head of an answer, which is ours to make.
-    pub(crate) async fn ponder<A>(&self, answer: impl Future<Output = A>) -> A {
+    pub(crate) async fn prepare_response<A>(&self, answer: impl Future<Output = A>) -> A {
         self.pondered.fetch_add(1, Relaxed);
-        let _done = Pondering(&self.pondered);
+        let _done = PreparingResponse(&self.pondered);
         answer.await
     }
 
@@ -126,9 +126,9 @@ impl Activity {
 }
 
 /// An answer that is being made, also by a future that is given up.
-struct Pondering<'a>(&'a AtomicUsize);
+struct PreparingResponse<'a>(&'a AtomicUsize);
 
-impl Drop for Pondering<'_> {
+impl Drop for PreparingResponse<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
@@ -178,7 +178,7 @@ mod tests {
         advance(Duration::from_secs(100)).await;
         let start = Instant::now();
         let work = async {
-            activity.ponder(tokio::time::sleep(Duration::from_secs(25))).await;
+            activity.prepare_response(tokio::time::sleep(Duration::from_secs(25))).await;
             tokio::time::sleep(Duration::from_secs(3)).await;
             activity.written();
         };

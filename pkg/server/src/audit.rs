@@ -17,21 +17,21 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, Uri};
 
-use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_notes::{Least, Sent};
 use apimachinery::status::Status;
-use apimachinery::trace::{Latencies, Span, Step};
 use apimachinery::user_info::UserInfo;
 use audit::{
-    Asked, Brought, Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage,
-    Verdict,
+    BodyObjectMeta, Content, Event, Figures, Level, ObjectReference, Policy, RequestRecord, ResponseStatus,
+    Sink, Stage, Verdict,
 };
 use authorization::Attributes;
+use component_base::clock::Clock;
+use component_base::trace::{Latencies, Span, Step};
 use endpoints::dispatch::{Response, Tunnel};
 
-use body::{Kept, Room, Taken};
-use form::Form;
+use body::{BodyBuffer, MemoryBudget, MemoryPermit};
+use form::Encoding;
 
 /// The longest answer that is recorded, in bytes, also when it is unpacked.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -48,13 +48,13 @@ pub struct Auditor {
     policy: Policy,
     sink: Arc<dyn Sink>,
     figures: Arc<Figures>,
-    room: Arc<Room>,
+    room: Arc<MemoryBudget>,
 }
 
 impl Auditor {
     /// Records what `policy` says, in `sink`, and counts it in `figures`.
     pub fn new(policy: Policy, sink: Arc<dyn Sink>, figures: Arc<Figures>) -> Self {
-        Auditor { policy, sink, figures, room: Arc::new(Room::of(KEPT_BYTES_MAX)) }
+        Auditor { policy, sink, figures, room: Arc::new(MemoryBudget::of(KEPT_BYTES_MAX)) }
     }
 
     /// Takes what is recorded.
@@ -64,7 +64,7 @@ impl Auditor {
 }
 
 /// One request, as it is recorded. When it is dropped the request is over.
-pub(crate) struct Recording {
+pub(crate) struct AuditRecord {
     auditor: Arc<Auditor>,
     clock: Arc<dyn Clock>,
     context: Arc<RequestContext>,
@@ -75,26 +75,26 @@ pub(crate) struct Recording {
     /// How long its steps take.
     latencies: Arc<Latencies>,
     /// `None` for a request that is not recorded, or not any more.
-    open: Mutex<Option<Box<Open>>>,
+    open: Mutex<Option<Box<OpenRecord>>>,
 }
 
 /// A request that is recorded.
-struct Open {
+struct OpenRecord {
     verdict: Verdict,
     event: Event,
     /// Whether nobody knows who sent it: then there is one event, when it is answered.
     is_refused: bool,
     /// The form of a patch.
-    patch: Form,
+    patch: Encoding,
     /// Room for what the request brought.
-    kept: Option<Taken>,
+    kept: Option<MemoryPermit>,
     /// How long it took until the answer began; `None` before.
     answering: Option<Duration>,
     /// The form of the answer, whether it is packed, and its body.
-    answer: Option<(Form, bool, Kept)>,
+    answer: Option<(Encoding, bool, BodyBuffer)>,
 }
 
-impl Recording {
+impl AuditRecord {
     /// A request that came in. `of_objects` is whether it is this server that answers it, about objects.
     pub(crate) fn new(
         auditor: &Arc<Auditor>,
@@ -103,7 +103,7 @@ impl Recording {
         uri: &Uri,
         (long_running, of_objects): (bool, bool),
     ) -> Self {
-        Recording {
+        AuditRecord {
             auditor: Arc::clone(auditor),
             clock: Arc::clone(clock),
             context: Arc::clone(context),
@@ -115,7 +115,7 @@ impl Recording {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<Box<Open>>> {
+    fn open(&self) -> MutexGuard<'_, Option<Box<OpenRecord>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,8 +132,8 @@ impl Recording {
         }
         let event = self.event(verdict, user);
         let is_refused = user.is_none();
-        let (patch, kept, answering, answer) = (Form::Other, None, None, None);
-        let mut open = Box::new(Open { verdict, event, is_refused, patch, kept, answering, answer });
+        let (patch, kept, answering, answer) = (Encoding::Other, None, None, None);
+        let mut open = Box::new(OpenRecord { verdict, event, is_refused, patch, kept, answering, answer });
         let recorded = is_refused || self.emit(&mut open, Stage::RequestReceived);
         if !recorded {
             self.auditor.figures.rejected();
@@ -160,7 +160,7 @@ impl Recording {
             level: verdict.level,
             audit_id: context.audit_id.clone(),
             stage: Stage::RequestReceived,
-            asked: Asked::new(
+            asked: RequestRecord::new(
                 (uri, &context.info.verb),
                 user,
                 context.source_addresses(),
@@ -194,7 +194,7 @@ impl Recording {
         let mut open = self.open();
         let Some(open) = open.as_mut().filter(|_| self.of_objects && writes) else { return };
         if verb == "patch" {
-            open.patch = Form::of(parts.headers.get(CONTENT_TYPE));
+            open.patch = Encoding::of(parts.headers.get(CONTENT_TYPE));
         }
         self.context.notes.want_sent(least(open.verdict.level));
     }
@@ -237,10 +237,13 @@ impl Recording {
         }
         let may_be_status = code >= 400 || !matches!(self.context.info.verb.as_str(), "get" | "list");
         let wanted = open.verdict.level >= Level::RequestResponse || may_be_status;
-        let form = Form::of(response.headers().get(CONTENT_TYPE));
-        if self.of_objects && wanted && form != Form::Other {
-            open.answer =
-                Some((form, is_packed(response.headers()), Kept::new(ANSWER_BYTES_MAX, &self.auditor.room)));
+        let form = Encoding::of(response.headers().get(CONTENT_TYPE));
+        if self.of_objects && wanted && form != Encoding::Other {
+            open.answer = Some((
+                form,
+                is_packed(response.headers()),
+                BodyBuffer::new(ANSWER_BYTES_MAX, &self.auditor.room),
+            ));
         }
     }
 
@@ -254,7 +257,7 @@ impl Recording {
     }
 
     /// Hands an event on. Says whether that is all right.
-    fn emit(&self, open: &mut Open, stage: Stage) -> bool {
+    fn emit(&self, open: &mut OpenRecord, stage: Stage) -> bool {
         if open.verdict.omit_stages.contains(stage) {
             return true;
         }
@@ -277,12 +280,12 @@ impl Recording {
     }
 
     /// What the request brought, once it is known.
-    fn look_into_request(&self, open: &mut Open) {
+    fn look_into_request(&self, open: &mut OpenRecord) {
         let Some(sent) = self.context.notes.take_sent() else { return };
         let content = match sent {
             Sent::Patch(bytes) => open.patch.json(&bytes),
             Sent::Object(sent) => {
-                let brought = Brought {
+                let brought = BodyObjectMeta {
                     namespace: sent.namespace,
                     name: sent.name,
                     uid: sent.uid,
@@ -293,14 +296,14 @@ impl Recording {
             }
         };
         let Some(content) = content.filter(|_| open.verdict.level >= Level::Request) else { return };
-        open.kept = Taken::of(&self.auditor.room, content.bytes().len());
+        open.kept = MemoryPermit::of(&self.auditor.room, content.bytes().len());
         match open.kept {
             Some(_) => open.event.request_object = Some(content),
             None => open.event.annotate(TRUNCATED, "true"),
         }
     }
 
-    fn finish(&self, mut open: Box<Open>) {
+    fn finish(&self, mut open: Box<OpenRecord>) {
         if open.event.response_status.is_none() {
             open.event.response_status = Some(ResponseStatus {
                 status: "Success".to_owned(),
@@ -322,9 +325,9 @@ impl Recording {
 
 /// A request that was answered with a tunnel is over when that is closed, not when its answer is sent.
 pub(crate) fn until_closed(
-    recording: Option<Box<Recording>>,
+    recording: Option<Box<AuditRecord>>,
     response: &mut Response,
-) -> Option<Box<Recording>> {
+) -> Option<Box<AuditRecord>> {
     let Some(tunnel) = response.extensions_mut().remove::<Tunnel>() else { return recording };
     let recording = recording?;
     tokio::spawn(async move {
@@ -334,7 +337,7 @@ pub(crate) fn until_closed(
     None
 }
 
-impl Drop for Recording {
+impl Drop for AuditRecord {
     fn drop(&mut self) {
         let open = self.open().take();
         if let Some(open) = open {
@@ -343,7 +346,7 @@ impl Drop for Recording {
     }
 }
 
-impl Open {
+impl OpenRecord {
     fn trimmed(&self, content: Content) -> Content {
         if self.verdict.omit_managed_fields { content.without_managed_fields() } else { content }
     }
@@ -351,7 +354,7 @@ impl Open {
     fn look_into_answer(&mut self) {
         let Some((form, packed, mut kept)) = self.answer.take() else { return };
         let bytes = match kept.take() {
-            Some(bytes) if packed => form::unpacked(&bytes, ANSWER_BYTES_MAX).map(Bytes::from),
+            Some(bytes) if packed => form::gunzip(&bytes, ANSWER_BYTES_MAX).map(Bytes::from),
             bytes => bytes,
         };
         let Some(bytes) = bytes else { return self.event.annotate(TRUNCATED, "true") };

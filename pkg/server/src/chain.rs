@@ -1,10 +1,10 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
 mod context;
-mod ending;
 mod refusal;
+mod shutdown;
 mod trace;
-mod weight;
+mod write_size;
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -21,26 +21,26 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use apimachinery::features::Gates;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
-use apimachinery::trace::{Span, Step};
 use audit::Sink;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
+use component_base::features::Gates;
+use component_base::trace::{Span, Step};
+use endpoints::cpu_pool::CpuPool;
 use endpoints::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
-use endpoints::heavy::HeavyPool;
 
-use crate::audit::{Auditor, Recording, until_closed};
+use crate::audit::{AuditRecord, Auditor, until_closed};
 use crate::connection::{ActiveRequest, Peer};
 use crate::console::{Requests, Stage, Tracked};
 use crate::env::Env;
 use crate::flow::{self, Classified, Fair, Fairness};
 use crate::health::Health;
-use crate::impersonation::{Actor, Impersonation};
+use crate::impersonation::{EffectiveUser, Impersonation};
 use crate::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
-use crate::memory::{Demand, Ledger};
+use crate::memory::{Demand, MemoryBudget};
 use crate::metrics::{Answered, Filter, Metrics};
 use crate::pages::Pages;
 use crate::respond;
@@ -48,8 +48,8 @@ use crate::response_body::ResponseBody;
 use crate::routes::{self, PageOptions, is_of_api};
 use crate::seats::{Grant, Lease, Seats};
 use context::AUDIT_ID;
-use ending::{UnderWay, turned_away};
-use refusal::{ErrorHeaders, Refusal, note_decision, unauthorized};
+use refusal::{ErrorHeaders, Rejection, note_decision, unauthorized};
+use shutdown::{UnderWay, turned_away};
 pub use trace::Traces;
 
 /// What the chain asks.
@@ -61,7 +61,7 @@ pub struct Services {
     /// What answers.
     pub dispatch: Arc<dyn Dispatch>,
     /// Where heavy changes are made.
-    pub heavy: HeavyPool,
+    pub heavy: CpuPool,
     /// The paths that `dispatch` serves, to be listed at `/`.
     pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// The health paths.
@@ -92,7 +92,7 @@ pub struct ChainOptions {
     /// Cancelled when new requests are to be told to come again, to another server.
     pub refusing: CancellationToken,
     /// What requests may take of the machine's memory.
-    pub memory: Ledger,
+    pub memory: MemoryBudget,
     /// The feature gates that are open.
     pub gates: Gates,
     /// Which pages there are beside health and metrics.
@@ -108,7 +108,7 @@ impl Default for ChainOptions {
             hsts: None,
             leaving: CancellationToken::new(),
             refusing: CancellationToken::new(),
-            memory: Ledger::default(),
+            memory: MemoryBudget::default(),
             gates: Gates::default(),
             pages: PageOptions::default(),
         }
@@ -121,7 +121,7 @@ pub struct Chain {
     authorizer: Arc<dyn Authorizer>,
     impersonation: Impersonation,
     dispatch: Arc<dyn Dispatch>,
-    heavy: HeavyPool,
+    heavy: CpuPool,
     /// What the server answers itself.
     pages: Pages,
     pub(crate) metrics: Arc<Metrics>,
@@ -142,9 +142,9 @@ pub struct Chain {
 pub(crate) type Answer = http::Response<ResponseBody>;
 
 /// What a request holds until its answer is through.
-pub(crate) struct Held {
+pub(crate) struct RequestResources {
     /// Boxed: most answers are not recorded, and many are under way.
-    pub(crate) recording: Option<Box<Recording>>,
+    pub(crate) recording: Option<Box<AuditRecord>>,
     pub(crate) answered: Answered,
     _active: ActiveRequest,
     _under_way: UnderWay,
@@ -153,7 +153,7 @@ pub(crate) struct Held {
     tracked: Option<Tracked>,
 }
 
-impl Held {
+impl RequestResources {
     /// Some of the body was sent.
     pub(crate) fn add_bytes(&mut self, bytes: usize) {
         self.answered.add_bytes(bytes);
@@ -167,7 +167,7 @@ struct Incoming<'r> {
     body: Body,
     context: Arc<RequestContext>,
     peer: &'r Peer,
-    recording: Option<&'r Recording>,
+    recording: Option<&'r AuditRecord>,
     received: Instant,
     classified: &'r Classified,
     tracked: Option<&'r Tracked>,
@@ -256,7 +256,7 @@ impl Chain {
             }
         };
         let (mut response, grant) = outcome.unwrap_or_else(|refusal| {
-            (self.give_up(refusal, recording.as_deref(), error_headers, &answered), Grant::default())
+            (self.reject(refusal, recording.as_deref(), error_headers, &answered), Grant::default())
         });
         let answering = received.elapsed();
         recording.as_ref().inspect(|recording| recording.answered(&response, answering));
@@ -265,7 +265,7 @@ impl Chain {
         tracing::debug!(%method, %uri, %code, took = ?answering, audit_id = context.audit_id.as_str(), "request");
         self.decorate(&mut response, &context, method == http::Method::HEAD);
         if self.options.leaving.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
-            peer.send_away(response.headers_mut());
+            peer.close_after_response(response.headers_mut());
         }
         flow::put_headers(&classified, response.headers_mut());
         // A body of known length is in memory already; only one that is still being made can be late.
@@ -274,9 +274,9 @@ impl Chain {
         let initialized = response.extensions_mut().remove::<Initialized>();
         let progress = response.extensions_mut().remove::<Progress>();
         tracked.iter_mut().for_each(|tracked| tracked.answered(code, progress.clone()));
-        let lease = if streamed { grant.lend(initialized, until).map(Box::new) } else { None };
+        let lease = if streamed { grant.into_lease(initialized, until).map(Box::new) } else { None };
         let until = (streamed && !long_running).then(|| Box::pin(sleep_until(until)));
-        let held = Held {
+        let held = RequestResources {
             recording,
             answered: answered.with(code, waited, answering),
             _active: active,
@@ -288,14 +288,14 @@ impl Chain {
     }
 
     /// The answer to a request that was not dispatched, which may be that the server saves itself.
-    fn give_up(
+    fn reject(
         &self,
-        refusal: Refusal,
-        recording: Option<&Recording>,
+        refusal: Rejection,
+        recording: Option<&AuditRecord>,
         headers: ErrorHeaders,
         answered: &Answered,
     ) -> Response {
-        let saves = matches!(refusal, Refusal::TooMany { .. } | Refusal::TooLate(_));
+        let saves = matches!(refusal, Rejection::TooMany { .. } | Rejection::TooLate(_));
         let response = self.refuse(refusal, recording, headers);
         if saves {
             answered.terminated(response.status());
@@ -304,7 +304,7 @@ impl Chain {
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
-    async fn bounded(self: &Arc<Self>, incoming: Box<Incoming<'_>>) -> Result<(Response, Grant), Refusal> {
+    async fn bounded(self: &Arc<Self>, incoming: Box<Incoming<'_>>) -> Result<(Response, Grant), Rejection> {
         let deadline = deadline(&incoming.context);
         let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
         let outcome = match deadline {
@@ -313,18 +313,21 @@ impl Chain {
         };
         match outcome {
             Ok(Ok(answered)) => answered,
-            Ok(Err(panic)) => Err(Refusal::panic(&*panic)),
+            Ok(Err(panic)) => Err(Rejection::panic(&*panic)),
             Err(_elapsed) => Err(self.timed_out()),
         }
     }
 
     /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
-    async fn steps(self: &Arc<Self>, mut incoming: Box<Incoming<'_>>) -> Result<(Response, Grant), Refusal> {
+    async fn steps(
+        self: &Arc<Self>,
+        mut incoming: Box<Incoming<'_>>,
+    ) -> Result<(Response, Grant), Rejection> {
         let sender = self.authenticate(&mut incoming).await;
         if let Some(recording) = incoming.recording {
             let began = Instant::now();
             if !recording.received(sender.as_ref().ok().map(Authenticated::user)) {
-                return Err(Refusal::internal(&incoming.parts.uri, "failed to store audit event"));
+                return Err(Rejection::internal(&incoming.parts.uri, "failed to store audit event"));
             }
             self.metrics.filters.passed(Filter::Audit, began);
         }
@@ -352,7 +355,7 @@ impl Chain {
         self: &Arc<Self>,
         incoming: Box<Incoming<'_>>,
         sender: Authenticated,
-    ) -> Result<(Response, Grant), Refusal> {
+    ) -> Result<(Response, Grant), Rejection> {
         let Incoming { mut parts, body, context, recording, received, classified, tracked, .. } = *incoming;
         tracked.inspect(|tracked| tracked.sent_by(&sender.user().name));
         let info = &context.info;
@@ -361,16 +364,16 @@ impl Chain {
         let began = Instant::now();
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, impersonations);
         let actor = actor.await?;
-        if let (Some(recording), Actor::Other { user, constraint }) = (recording, &actor) {
+        if let (Some(recording), EffectiveUser::Other { user, constraint }) = (recording, &actor) {
             recording.impersonated(user, constraint);
         }
         let impersonated = filters.passed(self.impersonation.filter(), began);
-        if matches!(actor, Actor::Other { .. }) {
+        if matches!(actor, EffectiveUser::Other { .. }) {
             Span::took(Step::Impersonation, impersonated - began);
         }
         tracked.inspect(|tracked| tracked.reaches(Stage::Queue));
         let seat = self.seats.seat(&context, actor.user(), received, classified).await;
-        let seat = seat.map_err(|retry_after| Refusal::TooMany { retry_after })?;
+        let seat = seat.map_err(|retry_after| Rejection::TooMany { retry_after })?;
         let seated = filters.passed(self.seats.filter(), impersonated);
         Span::took(Step::Queue, seat.waited());
         tracked.inspect(|tracked| tracked.reaches(Stage::Authorization));
@@ -384,7 +387,7 @@ impl Chain {
         if info.is_resource || is_of_api(&info.path) {
             recording.inspect(|recording| recording.want_object(&parts));
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
-            let memory = self.options.memory.reserve(demand).ok_or(Refusal::TooMany { retry_after: 1 })?;
+            let memory = self.options.memory.reserve(demand).ok_or(Rejection::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
             return self.dispatch(request, Grant { seat, memory }).await;
         }
@@ -431,7 +434,7 @@ impl Chain {
         self: &Arc<Self>,
         mut request: Request,
         grant: Grant,
-    ) -> Result<(Response, Grant), Refusal> {
+    ) -> Result<(Response, Grant), Rejection> {
         let info = &request.context.info;
         let is_ours = is_mutating(info) && !self.dispatch.is_forwarded(info);
         let (true, Some(deadline)) = (is_ours, deadline(&request.context)) else {
@@ -440,15 +443,15 @@ impl Chain {
         let (dispatch, span) = (Arc::clone(&self.dispatch), Span::current());
         let _waiting = request.context.client.waiting();
         request.body = grant.memory.received(request.body);
-        let (mut request, heavy) = weight::is_heavy(request, &*dispatch).await;
-        request.body = grant.memory.worked_on(request.body);
+        let (mut request, heavy) = write_size::is_heavy(request, &*dispatch).await;
+        request.body = grant.memory.processing(request.body);
         let user = heavy.then(|| request.authorized.user().name.clone());
         let work = async move { (span.within(dispatch.dispatch(request)).await, grant) };
         let work = timeout_at(deadline, work);
         let done = match user {
             Some(user) => {
                 let work = self.writes.track_future(work);
-                Ok(self.heavy.run(&user, work).await.map_err(|_| Refusal::TooMany { retry_after: 1 })?)
+                Ok(self.heavy.run(&user, work).await.map_err(|_| Rejection::TooMany { retry_after: 1 })?)
             }
             None => self.writes.spawn(work).await,
         };
@@ -461,14 +464,14 @@ impl Chain {
             Ok(Err(_elapsed)) => Err(self.timed_out()),
             Err(ended) => Err(ended
                 .try_into_panic()
-                .map_or_else(|_| Refusal::Panicked(String::new()), |panic| Refusal::panic(&*panic))),
+                .map_or_else(|_| Rejection::Panicked(String::new()), |panic| Rejection::panic(&*panic))),
         }
     }
 
-    fn timed_out(&self) -> Refusal {
+    fn timed_out(&self) -> Rejection {
         self.metrics.timeouts.fetch_add(1, Relaxed);
         let status = Status::timeout("request did not complete within the allotted timeout", 0);
-        Refusal::TooLate(Box::new(status.without_kind()))
+        Rejection::TooLate(Box::new(status.without_kind()))
     }
 
     /// Where requests are recorded, if anywhere.
@@ -482,11 +485,11 @@ impl Chain {
         context: &Arc<RequestContext>,
         uri: &Uri,
         long_running: bool,
-    ) -> Option<Box<Recording>> {
+    ) -> Option<Box<AuditRecord>> {
         let of_objects = |info: &RequestInfo| info.is_resource && !self.dispatch.is_forwarded(info);
         self.auditor.as_ref().map(|auditor| {
             let kind = (long_running, of_objects(&context.info));
-            Box::new(Recording::new(auditor, &self.env.clock, context, uri, kind))
+            Box::new(AuditRecord::new(auditor, &self.env.clock, context, uri, kind))
         })
     }
 
@@ -506,7 +509,7 @@ impl Chain {
             id.set_sensitive(true);
             headers.entry(AUDIT_ID).or_insert(id);
         }
-        endpoints::warning::put_first(headers, &context.notes.warnings());
+        endpoints::warning::prepend(headers, &context.notes.warnings());
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());

@@ -30,18 +30,18 @@ use audit::Sink;
 use crate::Chain;
 use crate::activity::{Activity, HEAD_TIMEOUT};
 use crate::chain::Answer;
-use crate::gather::Gathered;
-use crate::heads::head::{FIELDS_MAX, Refusal};
-use crate::heads::{HEAD_BYTES_MAX, Heads};
+use crate::coalescing_writer::CoalescingWriter;
+use crate::http1::head::{FIELDS_MAX, Refusal};
+use crate::http1::{HEAD_BYTES_MAX, StrictReader};
 use crate::lifecycle::Lifecycle;
-use crate::part::Part;
 use crate::request_body::RequestBody;
 use crate::tls::Tls;
-use crate::tls::presented::Shown;
+use crate::tls::client_certificates::ClientCertificates;
+use crate::wake_gate::WakeGated;
 
-mod endings;
+mod close_reason;
 
-use endings::Endings;
+use close_reason::Endings;
 
 /// How long a connection that was told to go may take to say goodbye.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
@@ -80,7 +80,7 @@ pub struct Peer {
     /// Its address.
     pub remote: SocketAddr,
     protocol: Protocol,
-    shown: Option<Shown>,
+    shown: Option<ClientCertificates>,
     activity: Activity,
     retire: CancellationToken,
     /// Whether the bytes on the connection are no requests of HTTP/1.1.
@@ -95,7 +95,11 @@ pub struct Peer {
 
 impl Peer {
     /// A peer that has not asked for anything yet, and the certificates that it showed, if it did.
-    pub(crate) fn new(remote: SocketAddr, protocol: Protocol, shown: Option<Shown>) -> Arc<Self> {
+    pub(crate) fn new(
+        remote: SocketAddr,
+        protocol: Protocol,
+        shown: Option<ClientCertificates>,
+    ) -> Arc<Self> {
         Arc::new(Peer {
             remote,
             protocol,
@@ -110,7 +114,7 @@ impl Peer {
     }
 
     /// The certificates it showed.
-    pub(crate) fn shown(&self) -> Option<&Shown> {
+    pub(crate) fn shown(&self) -> Option<&ClientCertificates> {
         self.shown.as_ref()
     }
 
@@ -122,7 +126,7 @@ impl Peer {
     }
 
     /// Tells its client to take what comes next elsewhere.
-    pub(crate) fn send_away(&self, headers: &mut http::HeaderMap) {
+    pub(crate) fn close_after_response(&self, headers: &mut http::HeaderMap) {
         match self.protocol {
             Protocol::Http1 => drop(headers.insert(CONNECTION, HeaderValue::from_static("close"))),
             Protocol::Http2 => self.retire.cancel(),
@@ -196,7 +200,8 @@ pub(crate) async fn serve_tls<S>(
         Some(b"h2") => Protocol::Http2,
         _ => Protocol::Http1,
     };
-    let shown = session.peer_certificates().and_then(|certificates| Shown::new(certificates, tls));
+    let shown =
+        session.peer_certificates().and_then(|certificates| ClientCertificates::new(certificates, tls));
     serve(stream, Peer::new(remote, protocol, shown), chain, options, lifecycle).await;
 }
 
@@ -223,7 +228,7 @@ pub(crate) async fn serve<S>(
             // Boxed, so that what the chain needed is freed when an answer begins. The task of a
             // stream lives as long as its answer, which for a watch is hours.
             Box::pin(async move {
-                let answer = peer.activity.ponder(answer(&chain, &peer, request)).await;
+                let answer = peer.activity.prepare_response(answer(&chain, &peer, request)).await;
                 if answer.status() == http::StatusCode::SWITCHING_PROTOCOLS {
                     peer.opaque.store(true, Relaxed);
                 }
@@ -233,8 +238,8 @@ pub(crate) async fn serve<S>(
     };
     let builder = builder(peer.protocol, options);
     let observed = Observed { stream, peer: Arc::clone(&peer), recorded };
-    let output = Gathered::new(observed, peer.protocol == Protocol::Http2);
-    let io = TokioIo::new(Heads::new(output.clone(), Arc::clone(&peer)));
+    let output = CoalescingWriter::new(observed, peer.protocol == Protocol::Http2);
+    let io = TokioIo::new(StrictReader::new(output.clone(), Arc::clone(&peer)));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut endings = Endings::default();
     let mut expired = pin!(peer.activity.expired());
@@ -243,7 +248,7 @@ pub(crate) async fn serve<S>(
         let ending = pin!(endings.next(&peer, &lifecycle, expired.as_mut(), stalled.as_mut()));
         tokio::select! {
             biased; // so that what is answered from now on says that it was the last
-            cut = Part::new(ending) => if cut { return },
+            cut = WakeGated::new(ending) => if cut { return },
             ended = poll_fn(|cx| output.poll_driving(connection.as_mut(), cx)) => {
                 if let Err(error) = ended.map_err(Into::into).flatten() {
                     tracing::debug!(remote = %peer.remote, error, "connection ended");

@@ -24,9 +24,8 @@ use crate::env::Env;
 use crate::flow::Fairness;
 use crate::metrics::Metrics;
 use crate::pages::{Context, Pages};
-use crate::process;
-use crate::respond;
 use crate::seats::Seats;
+use crate::{process, respond};
 pub use families::histograms;
 pub(crate) use requests::{Requests, Stage, Tracked};
 
@@ -38,7 +37,7 @@ const TEXT_CHARS_MAX: usize = 200;
 const QUEUES_MAX: usize = 10;
 
 /// Makes a part of the console's state. It must not wait, and keep to [`ROWS_MAX`].
-pub type Look = Arc<dyn Fn() -> Value + Send + Sync>;
+pub type StateFn = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// A part of the console's state that somebody else knows about, under its name in the document. What the page shows of
 /// it is in `console/page.js`.
@@ -47,7 +46,7 @@ pub struct Section {
     /// Its name in the document and in paths.
     pub name: &'static str,
     /// What makes it.
-    pub look: Look,
+    pub look: StateFn,
 }
 
 /// What the console is made of.
@@ -72,10 +71,10 @@ impl Console {
     /// A console of these sources, and of what `others` know.
     pub(crate) fn new(sources: Sources<'_>, others: &[Section], env: &Env) -> Arc<Self> {
         let Sources { requests, metrics, seats, fairness, leaving } = sources;
-        let of = |name, look: Look| Section { name, look };
+        let of = |name, look: StateFn| Section { name, look };
         let (counted, clock, going) = (Arc::clone(metrics), Arc::clone(&env.clock), leaving.clone());
         let entered = Arc::clone(requests);
-        let server: Look =
+        let server: StateFn =
             Arc::new(move || server(&counted, &entered, clock.now().seconds, going.is_cancelled()));
         let [under_way, watchers, failed] = [(); 3].map(|()| Arc::clone(requests));
         let (seats, fairness) = (Arc::clone(seats), fairness.cloned());

@@ -8,14 +8,13 @@ mod tests;
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::task::ready;
 use std::time::Duration;
 
 use flowcontrol::{
-    Asked, Class, Configuration, Digest, FlowControl, LevelState, Monotonic, Request, Target, Watermarks,
-    Work,
+    Admission, Class, Configuration, FlowControl, LevelState, Monotonic, Request, RequestDigest, Target,
+    Watermarks, WorkEstimate,
 };
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
@@ -31,7 +30,7 @@ use crate::inflight::is_mutating;
 use crate::metrics::Collector;
 use crate::pages::{Context, Pages};
 use crate::respond;
-use dropped::Dropped;
+use dropped::DroppedRequestsTracker;
 
 /// No request waits longer for a seat.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -95,7 +94,7 @@ impl Fairness {
     async fn free_lingering(&self) {
         let mut sleep = pin!(sleep_until(self.start));
         poll_fn(|cx| {
-            while let Some(due) = self.control.poll_lingering(cx.waker()) {
+            while let Some(due) = self.control.poll_releases(cx.waker()) {
                 sleep.as_mut().reset(self.start + due);
                 ready!(sleep.as_mut().poll(cx));
             }
@@ -150,7 +149,7 @@ pub(crate) fn put_headers(classified: &Classified, headers: &mut HeaderMap) {
 pub(crate) struct Fair {
     fairness: Arc<Fairness>,
     dispatch: Arc<dyn Dispatch>,
-    dropped: Dropped,
+    dropped: DroppedRequestsTracker,
     /// How long a request without a deadline may take to begin.
     request_timeout: Duration,
     env: Env,
@@ -163,7 +162,7 @@ impl Fair {
         request_timeout: Duration,
         env: Env,
     ) -> Self {
-        Fair { fairness, dispatch, dropped: Dropped::default(), request_timeout, env }
+        Fair { fairness, dispatch, dropped: DroppedRequestsTracker::default(), request_timeout, env }
     }
 
     /// A seat for a request, as soon as it is its turn. Whoever drops the future leaves the queue.
@@ -179,8 +178,11 @@ impl Fair {
     ) -> Result<flowcontrol::Seat, u64> {
         let control = &self.fairness.control;
         let class = classified.get_or_init(|| control.classify(&digest(context, user)));
-        let work =
-            if class.is_exempt() { Work::ONE } else { estimate::work(context, class, &*self.dispatch) };
+        let work = if class.is_exempt() {
+            WorkEstimate::ONE
+        } else {
+            estimate::work(context, class, &*self.dispatch)
+        };
         let request = Request {
             work,
             mutating: is_mutating(&context.info),
@@ -189,9 +191,9 @@ impl Fair {
             user: user.name.as_str().into(),
         };
         let seat = match control.ask(class, request) {
-            Asked::Seated(seat) => Some(seat),
-            Asked::Waits(waiting) => timeout_at(self.wait_until(context, received), waiting).await.ok(),
-            Asked::Rejected(_) => None,
+            Admission::Seated(seat) => Some(seat),
+            Admission::Waits(waiting) => timeout_at(self.wait_until(context, received), waiting).await.ok(),
+            Admission::Rejected(_) => None,
         };
         seat.ok_or_else(|| self.dropped.retry_after(class.level(), self.env.clock.now().seconds))
     }
@@ -212,7 +214,7 @@ impl Fair {
 }
 
 /// What classification looks at.
-fn digest<'a>(context: &'a RequestContext, user: &'a UserInfo) -> Digest<'a> {
+fn digest<'a>(context: &'a RequestContext, user: &'a UserInfo) -> RequestDigest<'a> {
     let info = &context.info;
     let target = if info.is_resource {
         Target::Resource {
@@ -224,5 +226,5 @@ fn digest<'a>(context: &'a RequestContext, user: &'a UserInfo) -> Digest<'a> {
     } else {
         Target::Path(&info.path)
     };
-    Digest { user: &user.name, groups: &user.groups, verb: &info.verb, target }
+    RequestDigest { user: &user.name, groups: &user.groups, verb: &info.verb, target }
 }

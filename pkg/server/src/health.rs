@@ -172,7 +172,7 @@ impl Check for Grace {
 /// Makes a check at most once in a while: anyone may ask how a server is, and no store shall be busy with saying
 /// so. Who asks sooner is told what came out last (upstream's check of etcd); who asks while it is made waits for
 /// that.
-pub struct Seldom {
+pub struct Throttled {
     check: Arc<dyn Check>,
     every: Duration,
     last: Mutex<Last>,
@@ -186,15 +186,15 @@ struct Last {
     result: Option<Result<(), String>>,
 }
 
-impl Seldom {
+impl Throttled {
     /// Makes `check` once in `every` at most.
     pub fn new(check: Arc<dyn Check>, every: Duration) -> Self {
-        Seldom { check, every, last: Mutex::default() }
+        Throttled { check, every, last: Mutex::default() }
     }
 }
 
 #[async_trait]
-impl Check for Seldom {
+impl Check for Throttled {
     fn name(&self) -> &str {
         self.check.name()
     }
@@ -215,7 +215,7 @@ impl Check for Seldom {
 
 /// The checks of one path, in the order in which they are run and listed.
 #[derive(Default)]
-pub struct Group {
+pub struct CheckGroup {
     checks: Vec<Arc<Counted>>,
 }
 
@@ -245,7 +245,7 @@ impl Counted {
     }
 }
 
-impl Group {
+impl CheckGroup {
     /// A group of checks.
     pub fn new(checks: Vec<Arc<dyn Check>>) -> Self {
         let counted = |check| {
@@ -256,7 +256,7 @@ impl Group {
                 last: AtomicBool::new(false),
             })
         };
-        Group { checks: checks.into_iter().map(counted).collect() }
+        CheckGroup { checks: checks.into_iter().map(counted).collect() }
     }
 
     /// Answers for all checks together. Always in detail when something fails, but never with the
@@ -304,18 +304,18 @@ impl Group {
 #[derive(Default)]
 pub struct Health {
     /// `/healthz`, the oldest, kept for old clients.
-    pub healthz: Group,
+    pub healthz: CheckGroup,
     /// `/livez`: fails when only a restart can help.
-    pub livez: Group,
+    pub livez: CheckGroup,
     /// `/readyz`: fails when requests should go elsewhere.
-    pub readyz: Group,
+    pub readyz: CheckGroup,
 }
 
 /// Where a group is.
-type Of = fn(&Health) -> &Group;
+type GroupSelector = fn(&Health) -> &CheckGroup;
 
 /// The names of the groups, and where they are.
-const GROUPS: [(&str, Of); 3] = [
+const GROUPS: [(&str, GroupSelector); 3] = [
     ("healthz", |health| &health.healthz),
     ("livez", |health| &health.livez),
     ("readyz", |health| &health.readyz),

@@ -5,33 +5,33 @@
 //! done for its own sender or after a yes.
 
 mod mode;
-mod wanted;
+mod requested_user;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use http::HeaderMap;
 
-use apimachinery::features::{Gate, Gates};
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use authentication::Authenticated;
 use authorization::Authorizer;
+use component_base::features::{Gate, Gates};
 use tokio::time::Instant;
 
 use crate::metrics::{Filter, Impersonations};
 
-use mode::Attempt;
+use mode::ImpersonationRequest;
 pub(crate) use mode::Mode;
-use wanted::Wanted;
+use requested_user::RequestedUser;
 
 /// How many users' last modes are remembered, 4 bytes each.
 const REMEMBERED: usize = 4096;
 
 /// For whom a request is carried out: its sender, or someone whom the sender may act as.
 #[derive(Debug)]
-pub(crate) enum Actor {
+pub(crate) enum EffectiveUser {
     /// The sender.
     Sender(Authenticated),
     /// Someone else, whom the authorizer lets the sender be.
@@ -43,20 +43,20 @@ pub(crate) enum Actor {
     },
 }
 
-impl Actor {
+impl EffectiveUser {
     /// Who it is.
     pub(crate) fn user(&self) -> &UserInfo {
         match self {
-            Actor::Sender(sender) => sender.user(),
-            Actor::Other { user, .. } => user,
+            EffectiveUser::Sender(sender) => sender.user(),
+            EffectiveUser::Other { user, .. } => user,
         }
     }
 
     /// Who it is, to be handed on.
     pub(crate) fn into_user(self) -> UserInfo {
         match self {
-            Actor::Sender(sender) => sender.into_user(),
-            Actor::Other { user, .. } => user,
+            EffectiveUser::Sender(sender) => sender.into_user(),
+            EffectiveUser::Other { user, .. } => user,
         }
     }
 }
@@ -97,9 +97,10 @@ impl Impersonation {
         info: &RequestInfo,
         authorizer: &dyn Authorizer,
         figures: &Impersonations,
-    ) -> Result<Actor, Box<Status>> {
-        let Some(wanted) = Wanted::take(headers)? else { return Ok(Actor::Sender(sender)) };
-        let attempt = Attempt { sender: sender.user(), wanted: &wanted, info, authorizer, figures };
+    ) -> Result<EffectiveUser, Box<Status>> {
+        let Some(wanted) = RequestedUser::take(headers)? else { return Ok(EffectiveUser::Sender(sender)) };
+        let attempt =
+            ImpersonationRequest { sender: sender.user(), wanted: &wanted, info, authorizer, figures };
         let began = Instant::now();
         let last = self.recall(&sender.user().name);
         let others = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
@@ -111,7 +112,7 @@ impl Impersonation {
                     self.remember(&sender.user().name, mode);
                     figures.attempt(Some(mode), began.elapsed());
                     tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
-                    return Ok(Actor::Other { user, constraint: mode.constraint() });
+                    return Ok(EffectiveUser::Other { user, constraint: mode.constraint() });
                 }
                 Err(status) => refusal = refusal.or(Some(status)),
             }

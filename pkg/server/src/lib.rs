@@ -9,7 +9,7 @@
 //! chain is an [`endpoints::dispatch::Dispatch`], and what decides about health is a list of
 //! [`health::Check`]s.
 //!
-//! Time comes from a [`Clock`](apimachinery::clock::Clock) (wall) and tokio's timer (durations),
+//! Time comes from a [`Clock`](component_base::clock::Clock) (wall) and tokio's timer (durations),
 //! randomness from [`Env::random`]; nothing here asks the machine.
 
 pub mod health;
@@ -20,19 +20,18 @@ pub mod tls;
 mod activity;
 mod audit;
 mod chain;
+mod coalescing_writer;
 mod connection;
 mod console;
 mod debugging;
 mod env;
 mod flow;
-mod gather;
-mod heads;
+mod http1;
 mod impersonation;
 mod inflight;
 mod lifecycle;
 mod listener;
 mod pages;
-mod part;
 mod process;
 mod request_body;
 mod respond;
@@ -42,12 +41,13 @@ mod seats;
 mod snapshots;
 #[cfg(test)]
 mod testing;
+mod wake_gate;
 mod zpages;
 
 pub use crate::audit::{ANSWER_BYTES_MAX, Auditor, KEPT_BYTES_MAX};
 pub use chain::{Chain, ChainOptions, Services, Traces};
 pub use connection::{ConnectionOptions, Peer, Protocol};
-pub use console::{Look, ROWS_MAX, Section, histograms};
+pub use console::{ROWS_MAX, Section, StateFn, histograms};
 pub use debugging::{Debugging, SetVerbosity};
 pub use env::{Env, Random};
 pub use flow::Fairness;

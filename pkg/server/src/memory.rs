@@ -54,7 +54,7 @@ pub trait Meter: Send + Sync {
 
 /// How well a request can be spared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rank {
+pub enum SheddingRank {
     /// It lists or watches everything of something, page by page or not.
     Bulk,
     /// It reads an object or writes one.
@@ -63,29 +63,29 @@ pub enum Rank {
     Vital,
 }
 
-impl Rank {
+impl SheddingRank {
     /// How much of the limit, in percent, may be taken after a request of this rank was let in.
     fn percent(self) -> u64 {
         match self {
-            Rank::Bulk => 80,
-            Rank::Object => 90,
-            Rank::Vital => 97,
+            SheddingRank::Bulk => 80,
+            SheddingRank::Object => 90,
+            SheddingRank::Vital => 97,
         }
     }
 
     /// The next higher one, if there is one.
     fn above(self) -> Self {
         match self {
-            Rank::Bulk => Rank::Object,
-            Rank::Object | Rank::Vital => Rank::Vital,
+            SheddingRank::Bulk => SheddingRank::Object,
+            SheddingRank::Object | SheddingRank::Vital => SheddingRank::Vital,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Rank::Bulk => "bulk",
-            Rank::Object => "object",
-            Rank::Vital => "vital",
+            SheddingRank::Bulk => "bulk",
+            SheddingRank::Object => "object",
+            SheddingRank::Vital => "vital",
         }
     }
 }
@@ -94,7 +94,7 @@ impl Rank {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Demand {
     /// How well it can be spared.
-    pub rank: Rank,
+    pub rank: SheddingRank,
     /// What it may take besides its body, in bytes.
     pub bytes: u64,
 }
@@ -113,12 +113,12 @@ impl Demand {
             return None;
         }
         let (rank, bytes) = match info.verb.as_str() {
-            "list" if is_made_whole(parts) => (Rank::Bulk, whole_bytes(dispatch.extent(info))),
-            "list" if context.query.first("limit").is_none() => (Rank::Bulk, LIST_BYTES),
-            "list" | "watch" | "deletecollection" => (Rank::Bulk, REQUEST_BYTES),
-            "delete" => (Rank::Vital, REQUEST_BYTES),
-            "update" | "patch" if body_bytes(parts) <= SMALL_BYTES => (Rank::Vital, REQUEST_BYTES),
-            _ => (Rank::Object, REQUEST_BYTES),
+            "list" if is_made_whole(parts) => (SheddingRank::Bulk, whole_bytes(dispatch.extent(info))),
+            "list" if context.query.first("limit").is_none() => (SheddingRank::Bulk, LIST_BYTES),
+            "list" | "watch" | "deletecollection" => (SheddingRank::Bulk, REQUEST_BYTES),
+            "delete" => (SheddingRank::Vital, REQUEST_BYTES),
+            "update" | "patch" if body_bytes(parts) <= SMALL_BYTES => (SheddingRank::Vital, REQUEST_BYTES),
+            _ => (SheddingRank::Object, REQUEST_BYTES),
         };
         Some(Demand { rank: if exempt { rank.above() } else { rank }, bytes })
     }
@@ -144,7 +144,7 @@ fn body_bytes(parts: &Parts) -> usize {
 
 /// Who has what. Cloning shares it. [`Ledger::default`] has no limit.
 #[derive(Clone, Default)]
-pub struct Ledger(Option<Arc<Shared>>);
+pub struct MemoryBudget(Option<Arc<Shared>>);
 
 struct Shared {
     limit: u64,
@@ -155,18 +155,18 @@ struct Shared {
     refused: [AtomicU64; 3],
 }
 
-impl std::fmt::Debug for Ledger {
+impl std::fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Ledger").field(&self.0.as_ref().map(|shared| shared.limit)).finish()
     }
 }
 
-impl Ledger {
+impl MemoryBudget {
     /// A ledger of so many bytes.
     pub fn new(limit: u64, meter: Arc<dyn Meter>) -> Self {
         let taken = AtomicU64::new(meter.bytes().unwrap_or_default());
         let (reserved, refused) = (AtomicU64::new(0), Default::default());
-        Ledger(Some(Arc::new(Shared { limit, meter, taken, reserved, refused })))
+        MemoryBudget(Some(Arc::new(Shared { limit, meter, taken, reserved, refused })))
     }
 
     /// The limit in bytes, if there is one.
@@ -194,16 +194,16 @@ impl Ledger {
     }
 
     /// Room for a request, until it is dropped; `None` if there is none for its like.
-    pub(crate) fn reserve(&self, demand: Option<Demand>) -> Option<Reserved> {
+    pub(crate) fn reserve(&self, demand: Option<Demand>) -> Option<Reservation> {
         let (Some(shared), Some(Demand { rank, bytes })) = (&self.0, demand) else {
-            return Some(Reserved(None));
+            return Some(Reservation(None));
         };
         let room = Room { shared: Arc::clone(shared), rank, bytes: AtomicU64::new(0) };
-        room.grow(bytes).then(|| Reserved(Some(Arc::new(room))))
+        room.grow(bytes).then(|| Reservation(Some(Arc::new(room))))
     }
 }
 
-impl Collector for Ledger {
+impl Collector for MemoryBudget {
     fn collect(&self, out: &mut String) {
         let Some(shared) = &self.0 else { return };
         let gauges = [
@@ -217,7 +217,9 @@ impl Collector for Ledger {
         }
         let name = "mainstay_memory_refused_requests_total";
         let _ = writeln!(out, "# HELP {name} Requests that there was no memory for.\n# TYPE {name} counter");
-        for (rank, count) in [Rank::Bulk, Rank::Object, Rank::Vital].iter().zip(&shared.refused) {
+        for (rank, count) in
+            [SheddingRank::Bulk, SheddingRank::Object, SheddingRank::Vital].iter().zip(&shared.refused)
+        {
             let _ = writeln!(out, "{name}{{rank=\"{}\"}} {}", rank.name(), count.load(Relaxed));
         }
     }
@@ -225,9 +227,9 @@ impl Collector for Ledger {
 
 /// Room for a request, given back when dropped. By default it is none.
 #[derive(Default)]
-pub(crate) struct Reserved(Option<Arc<Room>>);
+pub(crate) struct Reservation(Option<Arc<Room>>);
 
-impl Reserved {
+impl Reservation {
     /// Whether there is nothing to be given back.
     pub(crate) fn is_none(&self) -> bool {
         self.0.is_none()
@@ -236,7 +238,7 @@ impl Reserved {
 
 struct Room {
     shared: Arc<Shared>,
-    rank: Rank,
+    rank: SheddingRank,
     bytes: AtomicU64,
 }
 

@@ -2,11 +2,11 @@
 //!
 //! [`requests`] has the families about requests; the others are single numbers.
 
-mod answered;
 mod authentications;
 mod authorizations;
 mod filters;
 mod impersonations;
+mod request_metrics;
 mod requests;
 mod selection;
 
@@ -19,11 +19,11 @@ use flowcontrol::{ByKind, Watermarks};
 
 use crate::process;
 
-pub(crate) use answered::{Answered, SLOW};
 use authentications::Authentications;
 use authorizations::Authorizations;
 pub(crate) use filters::{Filter, Filters};
 pub(crate) use impersonations::Impersonations;
+pub(crate) use request_metrics::{Answered, SLOW};
 pub use requests::ResourceLabels;
 use requests::{Requests, Validated};
 pub use selection::Selection;

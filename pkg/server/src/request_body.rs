@@ -25,17 +25,17 @@ const REST_TIME_MAX: Duration = Duration::from_secs(5);
 /// A body that leaves what was not read of it behind.
 pub(crate) struct RequestBody {
     inner: Option<Incoming>,
-    rest: Rest,
+    rest: UnreadBody,
 }
 
 /// Where the rest of a body is left.
 #[derive(Clone, Default)]
-pub(crate) struct Rest(Arc<Mutex<Option<Incoming>>>);
+pub(crate) struct UnreadBody(Arc<Mutex<Option<Incoming>>>);
 
 impl RequestBody {
     /// Splits a body into one to read and what will be left of it.
-    pub(crate) fn new(body: Incoming) -> (Self, Rest) {
-        let rest = Rest::default();
+    pub(crate) fn new(body: Incoming) -> (Self, UnreadBody) {
+        let rest = UnreadBody::default();
         (RequestBody { inner: Some(body), rest: rest.clone() }, rest)
     }
 }
@@ -48,7 +48,7 @@ impl Drop for RequestBody {
     }
 }
 
-impl Rest {
+impl UnreadBody {
     /// Reads and drops what is left. Returns whether the next request can follow: not when too much
     /// is left, or when the client waits for a word before it sends any (`Expect`).
     pub(crate) async fn discard(self, expects: bool) -> bool {

@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 
 use endpoints::dispatch::{Body, BoxError};
 
-use crate::chain::Held;
+use crate::chain::RequestResources;
 use crate::seats::Lease;
 
 /// Passes frames through. A panic while a frame is made and a deadline that passes meanwhile end the
@@ -20,11 +20,11 @@ pub(crate) struct ResponseBody {
     inner: Body,
     deadline: Option<Pin<Box<Sleep>>>,
     /// What the request holds, given back when the body is dropped.
-    held: Held,
+    held: RequestResources,
 }
 
 impl ResponseBody {
-    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, mut held: Held) -> Self {
+    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, mut held: RequestResources) -> Self {
         if inner.is_end_stream() {
             held.recording = None;
         }

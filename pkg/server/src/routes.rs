@@ -16,13 +16,12 @@ use crate::chain::{ChainOptions, Services};
 use crate::console::{self, Console, Requests, Sources};
 use crate::debugging::{self, Debugging};
 use crate::env::Env;
-use crate::flow;
 use crate::metrics::{Metrics, Selection};
 use crate::pages::Pages;
-use crate::respond;
 use crate::seats::Seats;
 use crate::snapshots::{self, TakeSnapshot};
 use crate::zpages::{self, FlagValue, Statusz};
+use crate::{flow, respond};
 
 /// Which pages there are beside health and metrics.
 #[derive(Clone, Default)]

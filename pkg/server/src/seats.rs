@@ -15,7 +15,7 @@ use endpoints::dispatch::Initialized;
 
 use crate::flow::{Classified, Fair};
 use crate::inflight::{Inflight, is_long_running};
-use crate::memory::Reserved;
+use crate::memory::Reservation;
 use crate::metrics::Filter;
 
 /// What gives seats to requests.
@@ -95,14 +95,14 @@ impl Seat {
 #[derive(Default)]
 pub(crate) struct Grant {
     pub(crate) seat: Seat,
-    pub(crate) memory: Reserved,
+    pub(crate) memory: Reservation,
 }
 
 impl Grant {
     /// Keeps all of it while an answer is made piece by piece: until that is dropped, or a watch has sent what it begins
     /// with, but not beyond `until`: somebody who does not read his answer makes no work, and takes nobody's place. What
     /// memory the answer has by then, the meter sees.
-    pub(crate) fn lend(self, initialized: Option<Initialized>, until: Instant) -> Option<Lease> {
+    pub(crate) fn into_lease(self, initialized: Option<Initialized>, until: Instant) -> Option<Lease> {
         if matches!(self.seat, Seat::Free) && self.memory.is_none() {
             return None;
         }

@@ -11,7 +11,6 @@ use futures::StreamExt;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::sync::Notify;
 
-use apimachinery::clock::TestClock;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::request_notes::{Sent, SentObject};
 use apimachinery::time::UnixTime;
@@ -19,12 +18,13 @@ use authentication::{Authenticator, TokenFile};
 use authorization::config::Configuration;
 use authorization::node::{self, Graph};
 use authorization::rbac::Index;
-use authorization::{Authorizer, Means, Mode, Policies};
+use authorization::{Authorizer, AuthorizerDeps, Mode, Policies};
+use component_base::clock::TestClock;
+use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
-use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
 
-use crate::health::{Check, Group, Health, NamedCheck, Ping};
+use crate::health::{Check, CheckGroup, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
 use crate::{Auditor, Chain, ChainOptions, Env, Fairness, Services, Traces, respond};
 
@@ -157,7 +157,7 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
 fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
     let features = node::Features { selectors: true, service_accounts: true, pod_certificates: true };
     let policy = node::Policy { rules: Vec::new(), features };
-    let means = Means {
+    let means = AuthorizerDeps {
         roles: Some(Arc::new(Index::default())),
         nodes: Some((Arc::new(Graph::default()), policy)),
         policies: Some(Policies::default()),
@@ -212,10 +212,10 @@ fn observed_chain(
     let group = || {
         let sick: Arc<dyn Check> =
             Arc::new(NamedCheck("sick".into(), || async { Err("a secret".to_owned()) }));
-        Group::new(vec![Arc::new(Ping), sick])
+        CheckGroup::new(vec![Arc::new(Ping), sick])
     };
     #[allow(clippy::unwrap_used)]
-    let heavy = HeavyPool::start(NonZeroUsize::MIN, &tokio::runtime::Handle::current(), || {}).unwrap();
+    let heavy = CpuPool::start(NonZeroUsize::MIN, &tokio::runtime::Handle::current(), || {}).unwrap();
     let services = Services {
         authenticator: Authenticator {
             tokens: vec![Arc::new(tokens)],
@@ -227,8 +227,8 @@ fn observed_chain(
         heavy,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
         health: Arc::new(Health {
-            healthz: Group::new(vec![Arc::new(Ping)]),
-            livez: Group::new(vec![Arc::new(Ping)]),
+            healthz: CheckGroup::new(vec![Arc::new(Ping)]),
+            livez: CheckGroup::new(vec![Arc::new(Ping)]),
             readyz: group(),
         }),
         metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),

@@ -1,9 +1,9 @@
 //! TLS as the flags ask for it: certificates by server name, client certificates that are judged
 //! after the handshake, and a swap of everything when files change.
 
+pub(crate) mod client_certificates;
 mod clients;
 mod p521;
-pub(crate) mod presented;
 mod reload;
 pub mod self_signed;
 mod sni;
@@ -20,9 +20,9 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use clients::{AskOnly, Authorities, Vouching};
+use clients::{Authorities, ClientAuthorities, OptionalClientCertVerifier};
 pub use reload::keep_fresh;
-use self_signed::Pair;
+use self_signed::CertificatePair;
 pub use suites::{TlsOptions, TlsVersion};
 
 /// Why TLS cannot be set up.
@@ -81,7 +81,7 @@ pub struct TlsFiles {
     /// `--requestheader-client-ca-file`: authorities that may vouch for proxies.
     pub proxy_authorities: Vec<PathBuf>,
     /// A certificate that is in no file, for the name that the server calls itself by.
-    pub loopback: Option<(String, Pair)>,
+    pub loopback: Option<(String, CertificatePair)>,
 }
 
 /// What the files hold. Equal contents make equal TLS.
@@ -125,7 +125,7 @@ impl TlsFiles {
 pub struct Tls {
     config: Arc<ServerConfig>,
     /// Who may vouch for clients. It is what requests on open connections are judged by.
-    vouching: Arc<Vouching>,
+    vouching: Arc<ClientAuthorities>,
 }
 
 impl Tls {
@@ -136,7 +136,7 @@ impl Tls {
     pub fn new(contents: &TlsContents, options: &TlsOptions) -> Result<Self, TlsError> {
         let provider = Arc::new(options.provider());
         let default = certified_key(&contents.files.default, &contents.default, &provider)?;
-        let mut by_name = sni::ByName::new(default);
+        let mut by_name = sni::SniResolver::new(default);
         if let Some((name, pair)) = &contents.files.loopback {
             let (nowhere, pems) = (CertificateFiles::default(), pair.pems());
             by_name.add(std::slice::from_ref(name), certified_key(&nowhere, &pems, &provider)?);
@@ -148,10 +148,12 @@ impl Tls {
         let files = &contents.files;
         let clients = Authorities::of(&files.client_authorities, &contents.client_authorities, &provider)?;
         let proxies = Authorities::of(&files.proxy_authorities, &contents.proxy_authorities, &provider)?;
-        let vouching = Vouching { clients, proxies };
+        let vouching = ClientAuthorities { clients, proxies };
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions())?;
-        let builder = match AskOnly::new(vouching.all().map(|authorities| Arc::clone(authorities.judge()))) {
+        let builder = match OptionalClientCertVerifier::new(
+            vouching.all().map(|authorities| Arc::clone(authorities.judge())),
+        ) {
             Some(asking) => builder.with_client_cert_verifier(Arc::new(asking)),
             None => builder.with_no_client_auth(),
         };

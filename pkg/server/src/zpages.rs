@@ -42,8 +42,8 @@ pub(crate) fn flagz(flags: Arc<[FlagValue]>, cbor: bool, env: &Env) -> Pages {
     let delimiter = delimiter(env);
     Pages::default().listed("/flagz", async move |context: Context, headers: HeaderMap| {
         match wanted("Flagz", cbor, &headers) {
-            Some(Wanted::Text) => text("flagz", &flag_lines(&flags, delimiter)),
-            Some(Wanted::Structured { format, version }) => {
+            Some(ResponseFormat::Text) => text("flagz", &flag_lines(&flags, delimiter)),
+            Some(ResponseFormat::Structured { format, version }) => {
                 let flags = flags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
                 let members = FlagzMembers { flags };
                 structured(Object::of("Flagz", version, members), format, &context, &headers)
@@ -78,8 +78,8 @@ pub(crate) fn statusz(status: Statusz) -> Pages {
     let status = Arc::new(status);
     Pages::default().listed("/statusz", async move |context: Context, headers: HeaderMap| {
         match wanted("Statusz", status.cbor, &headers) {
-            Some(Wanted::Text) => text("statusz", &status.lines(delimiter(&status.env))),
-            Some(Wanted::Structured { format, version }) => {
+            Some(ResponseFormat::Text) => text("statusz", &status.lines(delimiter(&status.env))),
+            Some(ResponseFormat::Structured { format, version }) => {
                 structured(Object::of("Statusz", version, status.members()), format, &context, &headers)
             }
             None => refused(status.cbor, &headers),
@@ -174,21 +174,21 @@ fn unix_date(time: UnixTime) -> String {
 
 /// What an answer is to be.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
+enum ResponseFormat {
     Text,
     Structured { format: Format, version: &'static str },
 }
 
 /// What a request accepts: text, or an object of a kind and a version that it names. No header accepts text.
-fn wanted(kind: &str, cbor: bool, headers: &HeaderMap) -> Option<Wanted> {
+fn wanted(kind: &str, cbor: bool, headers: &HeaderMap) -> Option<ResponseFormat> {
     let header = endpoints::header::text_or_empty(headers, ACCEPT);
     if header.trim().is_empty() {
-        return Some(Wanted::Text);
+        return Some(ResponseFormat::Text);
     }
     accept_clauses(&header).iter().find_map(|clause| accepted(clause, kind, cbor))
 }
 
-fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<Wanted> {
+fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<ResponseFormat> {
     let param =
         |name: &str| clause.params.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value);
     if ["stream", "sv"].into_iter().any(|name| param(name).is_some_and(|value| !value.is_empty())) {
@@ -199,7 +199,7 @@ fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<Wanted> {
         (clause.main == "*" || clause.main == main) && (clause.sub == "*" || clause.sub == sub)
     };
     if as_kind.is_none() && group.is_none() && version.is_none() {
-        return takes("text", "plain").then_some(Wanted::Text);
+        return takes("text", "plain").then_some(ResponseFormat::Text);
     }
     if (as_kind, group) != (Some(kind), Some(GROUP)) {
         return None;
@@ -208,7 +208,11 @@ fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<Wanted> {
     let names =
         |format: &Format| format.media_type().split_once('/').is_some_and(|(main, sub)| takes(main, sub));
     let spoken = |format: &Format| cbor || *format != Format::Cbor;
-    STRUCTURED.into_iter().filter(spoken).find(names).map(|format| Wanted::Structured { format, version })
+    STRUCTURED
+        .into_iter()
+        .filter(spoken)
+        .find(names)
+        .map(|format| ResponseFormat::Structured { format, version })
 }
 
 /// A structured answer.

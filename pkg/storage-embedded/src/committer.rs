@@ -63,10 +63,10 @@ pub(crate) struct Committer {
     /// The last compaction has left something to sweep.
     sweeping: bool,
     /// What went wrong last, until writes are taken again.
-    broken: Option<Broken>,
+    broken: Option<RepairState>,
 }
 
-struct Broken {
+struct RepairState {
     cause: Error,
     /// The file is open again; only the pause has to pass.
     reopened: bool,
@@ -275,7 +275,7 @@ impl Committer {
         let reopened = result.is_ok();
         let cause = result.err().unwrap_or_else(|| cause.clone());
         let pause = since.saturating_sub(start).max(PAUSE_MIN_MILLIS);
-        self.broken = Some(Broken { cause, reopened, since, pause });
+        self.broken = Some(RepairState { cause, reopened, since, pause });
         reopened
     }
 

@@ -52,7 +52,7 @@ pub(crate) async fn count(shared: &Arc<Shared>, prefix: &str) -> Result<u64, Err
     Ok(scan(shared, all).await?.count)
 }
 
-struct Whole {
+struct ScanResult {
     found: Vec<Found>,
     count: u64,
     /// The store's revision at the beginning.
@@ -60,12 +60,12 @@ struct Whole {
 }
 
 /// Scans step by step, each of `wanted.visit_max` keys. `wanted.at` may be 0, for the present.
-async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<Whole, Error> {
+async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<ScanResult, Error> {
     let (at, now) = {
         let mvcc = shared.mvcc();
         (mvcc.readable(wanted.at)?, mvcc.revision())
     };
-    let mut whole = Whole { found: Vec::new(), count: 0, revision: now };
+    let mut whole = ScanResult { found: Vec::new(), count: 0, revision: now };
     let mut last: Option<Arc<str>> = None;
     loop {
         let step = {

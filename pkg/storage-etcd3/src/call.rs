@@ -10,23 +10,23 @@ use tokio::time::{Instant, sleep};
 
 use crate::failure::Failure;
 use crate::member::{Member, Standing};
-use crate::members::{Members, SILENT_AFTER, listen};
+use crate::members::{Members, SILENT_AFTER, sleep_while_running};
 
 /// How many such doubled reads there are at once: a cluster that is slow as a whole must not get twice
 /// the work.
 const HEDGES_MAX: usize = 16;
 /// How long a write that is made once goes on waiting for a member that is left out meanwhile, and does not come
 /// back.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
+pub(crate) const WRITE_GRACE: Duration = Duration::from_millis(500);
 /// The same for a call whose repetition costs something: a member that was merely slow is back by then.
-const LAST_WORK: Duration = Duration::from_millis(100);
+const REPEATABLE_GRACE: Duration = Duration::from_millis(100);
 /// How long a call goes on while no member can even be connected to: a restart of the whole cluster
 /// takes longer, and who asks had better know.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(1);
 /// Between looks for a better member than one that is left out.
-const LEAVE_AGAIN: Duration = Duration::from_millis(100);
+const LEAVE_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Between examinations of a member that one call waits for.
-const EXAMINE_AGAIN: Duration = Duration::from_secs(1);
+const EXAMINE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a call may take: in total, and per attempt.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +63,8 @@ impl Effect {
     fn grace(self) -> Duration {
         match self {
             Effect::Read => Duration::ZERO,
-            Effect::Repeatable => LAST_WORK,
-            Effect::Once => LAST_WORDS,
+            Effect::Repeatable => REPEATABLE_GRACE,
+            Effect::Once => WRITE_GRACE,
         }
     }
 }
@@ -196,16 +196,16 @@ impl Members {
             sleep(SILENT_AFTER).await;
             loop {
                 self.examine(member);
-                sleep(EXAMINE_AGAIN).await;
+                sleep(EXAMINE_INTERVAL).await;
             }
         };
         tokio::select! {
             biased;
             answer = answer => Ok(answer),
-            () = self.stays_out(member, &mut standing, grace) => {
+            () = self.wait_until_still_suspect(member, &mut standing, grace) => {
                 Err(Failure::Unavailable(format!("{} was left out before it answered", member.url())))
             }
-            () = async { sleep(limit).await; listen(SILENT_AFTER).await } => Err(Failure::Unavailable(format!("{} did not answer in time", member.url()))),
+            () = async { sleep(limit).await; sleep_while_running(SILENT_AFTER).await } => Err(Failure::Unavailable(format!("{} did not answer in time", member.url()))),
             () = overdue => Err(Failure::Internal("an examination ended".to_owned())),
         }
     }
@@ -217,12 +217,12 @@ impl Members {
             if self.pick_beside(std::slice::from_ref(member)).is_some() {
                 return;
             }
-            sleep(LEAVE_AGAIN).await;
+            sleep(LEAVE_CHECK_INTERVAL).await;
         }
     }
 
     /// Waits until a member is left out, and still is after `grace`.
-    async fn stays_out(&self, member: &Arc<Member>, standing: &mut Standing, grace: Duration) {
+    async fn wait_until_still_suspect(&self, member: &Arc<Member>, standing: &mut Standing, grace: Duration) {
         loop {
             self.left_out(member, standing).await;
             sleep(grace).await;
@@ -285,14 +285,14 @@ mod tests {
         let write = sleep(Duration::from_secs(1));
         tokio::select! {
             () = leave => unreachable!("it waits for ever"),
-            answer = members.wait_for(&member, Duration::from_secs(10), LAST_WORDS, write) => answer,
+            answer = members.wait_for(&member, Duration::from_secs(10), WRITE_GRACE, write) => answer,
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_write_waits_for_a_member_that_comes_back_and_not_for_one_that_stays_out() {
-        assert_eq!(write_while_left_out(LAST_WORDS / 2).await, Ok(()));
-        let lost = write_while_left_out(LAST_WORDS * 2).await;
+        assert_eq!(write_while_left_out(WRITE_GRACE / 2).await, Ok(()));
+        let lost = write_while_left_out(WRITE_GRACE * 2).await;
         assert!(matches!(lost, Err(Failure::Unavailable(_))), "{lost:?}");
     }
 

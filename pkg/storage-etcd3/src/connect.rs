@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tower_service::Service;
 
-use crate::{Io, Options, TlsFiles, Way};
+use crate::{CustomDialer, Io, Options, TlsFiles};
 
 /// How much one stream may have in flight unread. Bounds what a watch whose consumer is slow holds.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -97,7 +97,7 @@ struct Connector {
     address: Address,
     tls: Option<Arc<TlsFiles>>,
     dial_timeout: Duration,
-    way: Option<Way>,
+    way: Option<CustomDialer>,
 }
 
 impl Service<Uri> for Connector {

@@ -32,7 +32,7 @@ pub(crate) enum Step {
 
 /// What a response, or a failure, put an end to.
 #[derive(Debug)]
-pub(crate) enum Lost {
+pub(crate) enum FailureScope {
     /// The connection is of no use any more: connect again, from [`Cursor::next`].
     Connection(Failure),
     /// The watch is over.
@@ -40,11 +40,11 @@ pub(crate) enum Lost {
 }
 
 /// How an attempt to put the watch in place ends: only a passing failure leaves hope for the next.
-impl From<Failure> for Lost {
+impl From<Failure> for FailureScope {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Refused(_) | Failure::Internal(_) => Lost::Watch(failure.into_error()),
-            _ => Lost::Connection(failure),
+            Failure::Refused(_) | Failure::Internal(_) => FailureScope::Watch(failure.into_error()),
+            _ => FailureScope::Connection(failure),
         }
     }
 }
@@ -81,9 +81,9 @@ impl Cursor {
         &mut self,
         response: PbWatchResponse,
         out: &mut VecDeque<WatchItem>,
-    ) -> Result<Step, Lost> {
+    ) -> Result<Step, FailureScope> {
         if response.compact_revision != 0 {
-            return Err(Lost::Watch(Error::Compacted { oldest: response.compact_revision }));
+            return Err(FailureScope::Watch(Error::Compacted { oldest: response.compact_revision }));
         }
         if response.canceled {
             return Err(canceled(&response.cancel_reason));
@@ -97,7 +97,7 @@ impl Cursor {
         }
         let before = self.next;
         for event in response.events {
-            let event = decode(event).map_err(Lost::Watch)?;
+            let event = decode(event).map_err(FailureScope::Watch)?;
             if event.kv.mod_revision >= self.next {
                 self.on_event(event, out);
             }
@@ -139,12 +139,12 @@ impl Cursor {
 
 /// etcd cancels a watch when it loses its leader or stops (go elsewhere), or when the watch is not
 /// allowed (the end).
-fn canceled(reason: &str) -> Lost {
+fn canceled(reason: &str) -> FailureScope {
     let passing = ["no leader", "server stopped", "server is likely overloaded"];
     if reason.is_empty() || passing.iter().any(|text| reason.contains(text)) {
-        return Lost::Connection(Failure::Unavailable(format!("watch canceled: {reason}")));
+        return FailureScope::Connection(Failure::Unavailable(format!("watch canceled: {reason}")));
     }
-    Lost::Watch(classify(tonic::Code::PermissionDenied, reason).into_error())
+    FailureScope::Watch(classify(tonic::Code::PermissionDenied, reason).into_error())
 }
 
 /// etcd's event as the contract's.

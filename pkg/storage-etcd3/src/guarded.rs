@@ -19,7 +19,7 @@ use tokio::sync::watch as signal;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Etcd;
-use crate::call::{Budget, Effect, LAST_WORDS};
+use crate::call::{Budget, Effect, WRITE_GRACE};
 use crate::cursor::key_value;
 use crate::failure::Failure;
 use crate::member::Member;
@@ -30,7 +30,7 @@ use crate::watch::Watch;
 const SETTLE_MAX: Duration = Duration::from_secs(1);
 
 /// A write of one key.
-pub(crate) struct Guarded<'a> {
+pub(crate) struct GuardedWrite<'a> {
     pub(crate) key: &'a str,
     /// The mod revision that the key has to have; 0 for absent.
     pub(crate) expected: Revision,
@@ -48,7 +48,7 @@ pub(crate) enum Op<'a> {
     Delete,
 }
 
-impl Guarded<'_> {
+impl GuardedWrite<'_> {
     /// If the key is at `expected`, then the write, else get.
     fn txn(&self) -> Txn {
         let op = match self.op {
@@ -64,7 +64,7 @@ impl Guarded<'_> {
     }
 
     /// Whether the key holding `value` means that the write happened, by this or an equal one.
-    fn wrote(&self, found: &Bytes) -> bool {
+    fn matches_written(&self, found: &Bytes) -> bool {
         matches!(self.op, Op::Put { value, .. } if value == found)
     }
 
@@ -74,7 +74,7 @@ impl Guarded<'_> {
         match (first.kind, self.op) {
             (EventKind::Delete, Op::Delete) => None,
             (EventKind::Delete, Op::Put { .. }) => Some(stale),
-            _ if self.wrote(&first.kv.value) => Some(Written::Done(first.kv.mod_revision)),
+            _ if self.matches_written(&first.kv.value) => Some(Written::Done(first.kv.mod_revision)),
             _ => Some(stale),
         }
     }
@@ -82,14 +82,14 @@ impl Guarded<'_> {
 
 impl Etcd {
     /// Makes a write, and finds out what became of it.
-    pub(crate) async fn write(&self, write: Guarded<'_>) -> Result<Written, Failure> {
+    pub(crate) async fn write(&self, write: GuardedWrite<'_>) -> Result<Written, Failure> {
         match write.expected {
             0 => self.create(&write).await,
             _ => self.change(&write).await,
         }
     }
 
-    async fn create(&self, write: &Guarded<'_>) -> Result<Written, Failure> {
+    async fn create(&self, write: &GuardedWrite<'_>) -> Result<Written, Failure> {
         let failure = match self.txn(|| write.txn()).await {
             Ok(response) => return written(response),
             Err(failure) => failure,
@@ -101,16 +101,16 @@ impl Etcd {
         let found = self.members.call(Budget::repeatable(SETTLE_MAX), Effect::Read, read).await;
         let kv = found.ok().and_then(|found| found.kvs.into_iter().next()).map(key_value);
         match kv {
-            Some(Ok(kv)) if write.wrote(&kv.value) => Ok(Written::Done(kv.mod_revision)),
+            Some(Ok(kv)) if write.matches_written(&kv.value) => Ok(Written::Done(kv.mod_revision)),
             _ => Err(failure),
         }
     }
 
-    async fn change(&self, write: &Guarded<'_>) -> Result<Written, Failure> {
+    async fn change(&self, write: &GuardedWrite<'_>) -> Result<Written, Failure> {
         let begun = Instant::now();
         let deadline = begun + self.request_timeout();
         // Whose deletion it was cannot be found out; whose value it is, can.
-        let grace = if matches!(write.op, Op::Delete) { LAST_WORDS } else { Duration::ZERO };
+        let grace = if matches!(write.op, Op::Delete) { WRITE_GRACE } else { Duration::ZERO };
         let mut attempts = 0;
         let mut in_doubt = false;
         loop {
@@ -134,9 +134,9 @@ impl Etcd {
     }
 
     /// The guard failed on a later attempt: another writer was first, or an earlier attempt was.
-    async fn settle(&self, write: &Guarded<'_>, stale: Written) -> Result<Written, Failure> {
+    async fn settle(&self, write: &GuardedWrite<'_>, stale: Written) -> Result<Written, Failure> {
         if let Written::Stale { current: Some(current), .. } = &stale
-            && write.wrote(&current.value)
+            && write.matches_written(&current.value)
         {
             return Ok(Written::Done(current.mod_revision));
         }
@@ -146,7 +146,7 @@ impl Etcd {
     }
 
     /// The first change of the key after the revision that was expected, while history has it.
-    async fn first_change(&self, write: &Guarded<'_>) -> Option<WatchEvent> {
+    async fn first_change(&self, write: &GuardedWrite<'_>) -> Option<WatchEvent> {
         let options = WatchOptions { exact: true, ..WatchOptions::default() };
         let (_, no_progress) = signal::channel(0);
         let start = write.expected + 1;
@@ -197,7 +197,11 @@ mod tests {
         let check = |op, kind, value: &Bytes, expected: Option<Written>| {
             let kv = KeyValue::new("k", value.clone(), 6);
             let first = WatchEvent { kind, kv, prev: None };
-            assert_eq!(Guarded { key: "k", expected: 5, op }.verdict(&first, stale()), expected, "{first:?}");
+            assert_eq!(
+                GuardedWrite { key: "k", expected: 5, op }.verdict(&first, stale()),
+                expected,
+                "{first:?}"
+            );
         };
         let put = Op::Put { value: &ours, lease: 0 };
         check(put, EventKind::Update, &ours, Some(Written::Done(6)));

@@ -18,7 +18,7 @@ const SLOTS_MAX: usize = 16;
 
 /// What to do for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum LeaseChoice {
     /// Attach the key to this lease.
     Reuse(i64),
     /// Ask etcd for a lease of so many seconds, tell [`LeasePool::granted`], and use that.
@@ -51,7 +51,7 @@ impl LeasePool {
     }
 
     /// The lease for one more key that is to live for `ttl`.
-    pub(crate) fn take(&mut self, ttl: Duration, now: Instant) -> Choice {
+    pub(crate) fn take(&mut self, ttl: Duration, now: Instant) -> LeaseChoice {
         let (ttl, window) = (whole_seconds(ttl), self.window(ttl));
         let until = |seconds: i64| now + Duration::from_secs(seconds.unsigned_abs());
         if let Some(slot) = self.slots.get_mut(&ttl) {
@@ -59,10 +59,10 @@ impl LeasePool {
             // It was granted for ttl + window in the past, so it never lives too long.
             let lives_long_enough = until(ttl) < slot.expires;
             if lives_long_enough && slot.uses <= self.objects_max {
-                return Choice::Reuse(slot.id);
+                return LeaseChoice::Reuse(slot.id);
             }
         }
-        Choice::Grant { seconds: ttl + window }
+        LeaseChoice::Grant { seconds: ttl + window }
     }
 
     /// Remembers the lease that was granted for a key of `ttl`, asked for at `asked`.
@@ -118,7 +118,7 @@ mod tests {
     fn a_lease_is_granted_for_the_ttl_and_a_twentieth_but_no_more_than_the_cap() {
         let check = |ttl, seconds| {
             let choice = pool(1000).take(ttl, Instant::now());
-            assert_eq!(choice, Choice::Grant { seconds }, "{ttl:?}");
+            assert_eq!(choice, LeaseChoice::Grant { seconds }, "{ttl:?}");
         };
         check(HOUR, 3660);
         check(Duration::from_secs(600), 630);
@@ -130,11 +130,11 @@ mod tests {
     #[test]
     fn a_lease_is_shared_while_the_ttl_is_left_of_it() {
         let (mut pool, start) = (pool(1000), Instant::now());
-        assert_eq!(pool.take(HOUR, start), Choice::Grant { seconds: 3660 });
+        assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
         pool.granted(HOUR, 7, start);
-        assert_eq!(pool.take(HOUR, start), Choice::Reuse(7));
-        assert_eq!(pool.take(HOUR, after(59, start)), Choice::Reuse(7));
-        assert_eq!(pool.take(HOUR, after(60, start)), Choice::Grant { seconds: 3660 });
+        assert_eq!(pool.take(HOUR, start), LeaseChoice::Reuse(7));
+        assert_eq!(pool.take(HOUR, after(59, start)), LeaseChoice::Reuse(7));
+        assert_eq!(pool.take(HOUR, after(60, start)), LeaseChoice::Grant { seconds: 3660 });
     }
 
     #[test]
@@ -142,7 +142,10 @@ mod tests {
         let (mut pool, start) = (pool(3), Instant::now());
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
-        assert_eq!(choices, [Choice::Reuse(7), Choice::Reuse(7), Choice::Grant { seconds: 3660 }]);
+        assert_eq!(
+            choices,
+            [LeaseChoice::Reuse(7), LeaseChoice::Reuse(7), LeaseChoice::Grant { seconds: 3660 }]
+        );
     }
 
     #[test]
@@ -151,7 +154,7 @@ mod tests {
         let (mut pool, start) = (LeasePool::new(HOUR, 3, Arc::clone(&figures)), Instant::now());
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
-        assert!(matches!(choices[2], Choice::Grant { .. }), "{choices:?}");
+        assert!(matches!(choices[2], LeaseChoice::Grant { .. }), "{choices:?}");
         pool.granted(HOUR, 8, start);
         let mut page = String::new();
         figures.write(&mut page);
@@ -163,10 +166,10 @@ mod tests {
     fn different_ttls_do_not_share() {
         let (mut pool, start) = (pool(1000), Instant::now());
         pool.granted(HOUR, 7, start);
-        assert_eq!(pool.take(HOUR * 2, start), Choice::Grant { seconds: 7260 });
+        assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Grant { seconds: 7260 });
         pool.granted(HOUR * 2, 8, start);
-        assert_eq!(pool.take(HOUR, start), Choice::Reuse(7));
-        assert_eq!(pool.take(HOUR * 2, start), Choice::Reuse(8));
+        assert_eq!(pool.take(HOUR, start), LeaseChoice::Reuse(7));
+        assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Reuse(8));
     }
 
     #[test]
@@ -174,7 +177,7 @@ mod tests {
         let (mut pool, start) = (pool(1000), Instant::now());
         let ttl = Duration::from_secs(15);
         pool.granted(ttl, 7, start);
-        assert_eq!(pool.take(ttl, start), Choice::Grant { seconds: 15 });
+        assert_eq!(pool.take(ttl, start), LeaseChoice::Grant { seconds: 15 });
     }
 
     #[test]
@@ -182,7 +185,7 @@ mod tests {
         let (mut pool, start) = (pool(1000), Instant::now());
         pool.granted(HOUR, 7, start);
         pool.lost(7);
-        assert_eq!(pool.take(HOUR, start), Choice::Grant { seconds: 3660 });
+        assert_eq!(pool.take(HOUR, start), LeaseChoice::Grant { seconds: 3660 });
     }
 
     #[test]
@@ -192,7 +195,7 @@ mod tests {
             pool.granted(HOUR * n as u32, n as i64, start);
         }
         assert_eq!(pool.slots.len(), SLOTS_MAX);
-        assert!(matches!(pool.take(HOUR, start), Choice::Grant { .. }));
-        assert_eq!(pool.take(HOUR * 2, start), Choice::Reuse(2));
+        assert!(matches!(pool.take(HOUR, start), LeaseChoice::Grant { .. }));
+        assert_eq!(pool.take(HOUR * 2, start), LeaseChoice::Reuse(2));
     }
 }

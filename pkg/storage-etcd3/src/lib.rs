@@ -33,5 +33,5 @@ mod watch;
 
 pub use compactor::{COMPACT_REV_KEY, Compacted, Compactor};
 pub use figures::LeaseFigures;
-pub use options::{Dialing, Io, Options, TlsFiles, Way};
+pub use options::{CustomDialer, Dialing, Io, Options, TlsFiles};
 pub use store::Etcd;

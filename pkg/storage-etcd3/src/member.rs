@@ -15,7 +15,7 @@ use tower::util::BoxCloneSyncService;
 
 use crate::Options;
 use crate::connect::{self, Address};
-use crate::traced::Traced;
+use crate::traced::TracedChannel;
 use crate::version::progress_is_safe;
 
 /// Upstream's limit for answers; without one, tonic would stop at 4 MiB.
@@ -47,7 +47,7 @@ impl Member {
             Client::from_channel(channel, Some(options)).await.map_err(|e| Error::Internal(e.to_string()))
         };
         let calls = if options.traced {
-            Channel::Custom(BoxCloneSyncService::new(Traced(channel()?).map_err(Into::into)))
+            Channel::Custom(BoxCloneSyncService::new(TracedChannel(channel()?).map_err(Into::into)))
         } else {
             Channel::Tonic(channel()?)
         };
@@ -89,11 +89,11 @@ impl Member {
     }
 
     /// How much others are to be preferred.
-    pub(crate) fn doubt(&self) -> Doubt {
+    pub(crate) fn doubt(&self) -> SuspicionLevel {
         match (self.is_suspect(), self.examined.load(Ordering::Relaxed)) {
-            (true, _) => Doubt::Suspect,
-            (false, true) => Doubt::Examined,
-            (false, false) => Doubt::No,
+            (true, _) => SuspicionLevel::Suspect,
+            (false, true) => SuspicionLevel::Examined,
+            (false, false) => SuspicionLevel::No,
         }
     }
 
@@ -153,7 +153,7 @@ impl Member {
 
 /// What speaks against asking a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Doubt {
+pub(crate) enum SuspicionLevel {
     /// Nothing.
     No,
     /// An answer of it is overdue.

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 use crate::Options;
 use crate::connect::{self, Address};
 use crate::failure::Failure;
-use crate::member::{Doubt, Member};
+use crate::member::{Member, SuspicionLevel};
 
 /// How long a call waits before the member is examined. A healthy cluster answers in a few
 /// milliseconds, one with slow disks in some tens.
@@ -144,7 +144,7 @@ impl Members {
         tokio::select! {
             biased;
             answers = own => !answers,
-            () = listen(grace) => true,
+            () = sleep_while_running(grace) => true,
         }
     }
 
@@ -164,7 +164,7 @@ impl Members {
 /// Waits for `time` in which this process can hear an answer. One that was stopped, or that others keep from the
 /// processor, hears none meanwhile, and that is not the member's fault: so steps are counted, however long each
 /// of them took.
-pub(crate) async fn listen(time: Duration) {
+pub(crate) async fn sleep_while_running(time: Duration) {
     for _ in 0..time.as_millis().div_ceil(STEP.as_millis()) {
         sleep(STEP).await;
     }
@@ -185,12 +185,12 @@ async fn probe(members: Weak<Members>, member: Arc<Member>) {
 
 /// The index for this turn, of members by their standing and what they take to answer: round those in the
 /// best standing that are not slow.
-fn choose(turn: usize, standings: &[(Doubt, Duration)]) -> usize {
+fn choose(turn: usize, standings: &[(SuspicionLevel, Duration)]) -> usize {
     let Some(best) = standings.iter().map(|(doubt, _)| *doubt).min() else { return 0 };
     let good = || standings.iter().enumerate().filter(|(_, (doubt, _))| *doubt == best);
     let fastest = good().map(|(_, (_, latency))| *latency).min().unwrap_or_default();
     // Of suspects nobody knows what they take now.
-    let all = turn % SLOW_TURN == SLOW_TURN - 1 || best == Doubt::Suspect;
+    let all = turn % SLOW_TURN == SLOW_TURN - 1 || best == SuspicionLevel::Suspect;
     let slow = fastest * SLOW_TIMES + SLOW_MORE;
     let fit = || good().filter(|(_, (_, latency))| all || *latency <= slow).map(|(index, _)| index);
     fit().nth(turn % fit().count().max(1)).unwrap_or_default()
@@ -212,7 +212,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_in_which_this_process_did_not_run_is_none_to_hear_an_answer_in() {
-        let mut listening = pin!(listen(GRACE));
+        let mut listening = pin!(sleep_while_running(GRACE));
         let mut cx = Context::from_waker(Waker::noop());
         assert!(listening.as_mut().poll(&mut cx).is_pending());
         tokio::time::advance(GRACE * 10).await;
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn calls_go_round_the_members_in_good_standing() {
-        use Doubt::{Examined, No, Suspect};
-        let check = |doubts: &[Doubt], expected: [usize; 4]| {
+        use SuspicionLevel::{Examined, No, Suspect};
+        let check = |doubts: &[SuspicionLevel], expected: [usize; 4]| {
             let standings: Vec<_> = doubts.iter().map(|doubt| (*doubt, MS)).collect();
             let got = std::array::from_fn(|turn| choose(turn, &standings));
             assert_eq!(got, expected, "{doubts:?}");
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_slow_member_has_a_turn_now_and_then() {
         let check = |latencies: [Duration; 3], expected: usize| {
-            let standings = latencies.map(|latency| (Doubt::No, latency));
+            let standings = latencies.map(|latency| (SuspicionLevel::No, latency));
             let turns = (0..SLOW_TURN * 6).filter(|turn| choose(*turn, &standings) == 2).count();
             assert_eq!(turns, expected, "{latencies:?}");
         };

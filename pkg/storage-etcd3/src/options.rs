@@ -1,12 +1,11 @@
 //! What an operator can say about the cluster: where it is, how to prove who we are, how long to wait.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -49,7 +48,7 @@ pub struct Options {
     /// Where uses of leases are counted.
     pub leases: Arc<LeaseFigures>,
     /// The way to members, if not through this machine's own network. TLS goes through it, from end to end.
-    pub way: Option<Way>,
+    pub way: Option<CustomDialer>,
 }
 
 /// A byte stream.
@@ -61,12 +60,12 @@ pub type Dialing = Pin<Box<dyn Future<Output = io::Result<Box<dyn Io>>> + Send>>
 
 /// A way to members that does not begin in this machine's own network, such as a proxy's.
 #[derive(Clone)]
-pub struct Way(Arc<dyn Fn(String, u16) -> Dialing + Send + Sync>);
+pub struct CustomDialer(Arc<dyn Fn(String, u16) -> Dialing + Send + Sync>);
 
-impl Way {
+impl CustomDialer {
     /// What connects to a host, which it looks up itself, and a port. It may be given up at any time.
     pub fn new(dial: impl Fn(String, u16) -> Dialing + Send + Sync + 'static) -> Self {
-        Way(Arc::new(dial))
+        CustomDialer(Arc::new(dial))
     }
 
     pub(crate) fn dial(&self, host: &str, port: u16) -> Dialing {
@@ -74,7 +73,7 @@ impl Way {
     }
 }
 
-impl fmt::Debug for Way {
+impl fmt::Debug for CustomDialer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Way(…)")
     }

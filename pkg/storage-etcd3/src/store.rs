@@ -18,8 +18,8 @@ use crate::call::{Budget, Effect};
 use crate::compacted::Compactions;
 use crate::cursor::key_value;
 use crate::failure::Failure;
-use crate::guarded::{Guarded, Op};
-use crate::lease::{Choice, LeasePool};
+use crate::guarded::{GuardedWrite, Op};
+use crate::lease::{LeaseChoice, LeasePool};
 use crate::member::Member;
 use crate::members::Members;
 use crate::watch::Watch;
@@ -99,8 +99,8 @@ impl Etcd {
         let mut pool = self.leases.lock().await;
         let now = Instant::now();
         let seconds = match pool.take(ttl, now) {
-            Choice::Reuse(id) => return Ok(id),
-            Choice::Grant { seconds } => seconds,
+            LeaseChoice::Reuse(id) => return Ok(id),
+            LeaseChoice::Grant { seconds } => seconds,
         };
         // A grant whose answer was lost leaves a lease without keys, which expires: it may be repeated.
         let grant = async |member: Arc<Member>| member.lease().grant(seconds, None).await;
@@ -120,7 +120,7 @@ impl Etcd {
             Some(ttl) => self.lease(ttl).await?,
             None => 0,
         };
-        let result = self.write(Guarded { key, expected, op: Op::Put { value, lease } }).await;
+        let result = self.write(GuardedWrite { key, expected, op: Op::Put { value, lease } }).await;
         if result == Err(Failure::LeaseNotFound) {
             self.leases.lock().await.lost(lease);
         }
@@ -201,7 +201,7 @@ impl Storage for Etcd {
     }
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
-        self.write(Guarded { key, expected, op: Op::Delete }).await.map_err(Failure::into_error)
+        self.write(GuardedWrite { key, expected, op: Op::Delete }).await.map_err(Failure::into_error)
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use http::{HeaderValue, Request, Response};
 use tonic::body::Body;
 use tonic::transport::{Channel, Error};
@@ -12,9 +12,9 @@ use tower_service::Service;
 
 /// Makes a span of each call that is made within one.
 #[derive(Clone)]
-pub(crate) struct Traced(pub(crate) Channel);
+pub(crate) struct TracedChannel(pub(crate) Channel);
 
-impl Service<Request<Body>> for Traced {
+impl Service<Request<Body>> for TracedChannel {
     type Response = Response<Body>;
     type Error = Error;
     type Future = Call<<Channel as Service<Request<Body>>>::Future>;

@@ -15,7 +15,7 @@ use storage::{Error, Revision, WatchItem, WatchOptions, WatchStream};
 use tokio::sync::watch as signal;
 use tokio::time::sleep;
 
-use crate::cursor::{Cursor, Lost, Step};
+use crate::cursor::{Cursor, FailureScope, Step};
 use crate::failure::Failure;
 use crate::member::{Member, Standing};
 use crate::members::Members;
@@ -134,15 +134,15 @@ impl Watch {
         }
     }
 
-    async fn step(&mut self, connection: &mut Connection) -> Result<(), Lost> {
+    async fn step(&mut self, connection: &mut Connection) -> Result<(), FailureScope> {
         match self.wait(connection).await {
             Wake::ProgressWanted => {
                 self.progress_owed = true;
-                connection.requests.request_progress().await.map_err(|e| Lost::Connection(e.into()))
+                connection.requests.request_progress().await.map_err(|e| FailureScope::Connection(e.into()))
             }
             Wake::Response(response) => {
                 // Whether a failure is for good shows at the next connection.
-                let response = response.map_err(Lost::Connection)?;
+                let response = response.map_err(FailureScope::Connection)?;
                 self.failures = 0;
                 if self.cursor.on_response(response, &mut self.items)? == Step::Progress {
                     self.progress_owed = false;
@@ -185,13 +185,13 @@ impl Watch {
         let lost = match members.wait_for(&member, limit, Duration::ZERO, self.attach(&member)).await {
             Ok(Ok(connection)) => return self.connection = Some(connection),
             Ok(Err(lost)) => lost,
-            Err(failure) => Lost::Connection(failure),
+            Err(failure) => FailureScope::Connection(failure),
         };
         self.lost(&member, lost);
     }
 
     /// Opens a stream from the cursor and waits until etcd says that the watch is in place.
-    async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, Lost> {
+    async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, FailureScope> {
         let standing = member.standing();
         let stream =
             member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(Failure::from)?;
@@ -222,10 +222,10 @@ impl Watch {
         request
     }
 
-    fn lost(&mut self, member: &Arc<Member>, lost: Lost) {
+    fn lost(&mut self, member: &Arc<Member>, lost: FailureScope) {
         let failure = match lost {
-            Lost::Connection(failure) => failure,
-            Lost::Watch(error) => return self.end = End::Due(error),
+            FailureScope::Connection(failure) => failure,
+            FailureScope::Watch(error) => return self.end = End::Due(error),
         };
         let (member_url, key, next) = (member.url(), &self.key, self.cursor.next());
         tracing::debug!(member_url, key, next, ?failure, "a watch lost its connection");

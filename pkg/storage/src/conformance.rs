@@ -59,22 +59,22 @@ impl Fixture {
 }
 
 /// Runs one claim on one store. The name and the store's revision make the prefix unique.
-pub async fn run<C: Future<Output = ()>>(fixture: Fixture, name: &str, claim: impl FnOnce(Corner) -> C) {
+pub async fn run<C: Future<Output = ()>>(fixture: Fixture, name: &str, claim: impl FnOnce(TestPrefix) -> C) {
     let Fixture { store, guard } = fixture;
     let revision = store.current_revision().await.expect("the store answers");
     let prefix = format!("/registry/conformance/{name}/{revision}/");
-    claim(Corner { store, prefix }).await;
+    claim(TestPrefix { store, prefix }).await;
     drop(guard);
 }
 
 /// The part of a store that belongs to one claim. Names are relative to it.
 #[derive(Clone)]
-pub struct Corner {
+pub struct TestPrefix {
     store: Arc<dyn Storage>,
     prefix: String,
 }
 
-impl Corner {
+impl TestPrefix {
     fn key(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
@@ -152,7 +152,7 @@ fn stale(written: Written) -> Option<KeyValue> {
 }
 
 /// Names and values of a listing, in its order.
-fn pairs(corner: &Corner, listing: &Listing) -> Vec<(String, String)> {
+fn pairs(corner: &TestPrefix, listing: &Listing) -> Vec<(String, String)> {
     listing.kvs.iter().map(|kv| (corner.name(&kv.key).to_owned(), text(kv))).collect()
 }
 
@@ -223,11 +223,11 @@ macro_rules! conformance_suite {
             a_compacted_revision_cannot_be_listed
             a_watch_from_a_compacted_revision_is_compacted
             a_watch_from_the_oldest_revision_misses_nothing
-            a_watch_overtaken_by_compaction_misses_nothing_silently
+            overtaken_watch_misses_nothing_silently
             an_open_watch_survives_compaction
             compacting_again_is_not_an_error
             compacting_the_future_is_an_error
-            compactions_are_told
+            compactions_are_published
             compaction_keeps_the_present
             the_oldest_revision_can_be_listed
         }
@@ -235,9 +235,9 @@ macro_rules! conformance_suite {
             a_deletion_is_carried_out
             a_kept_value_is_not_written
             a_missing_key_is_created
-            a_no_op_on_a_stale_suggestion_is_not_believed
+            no_op_on_stale_suggestion_is_verified
             an_error_on_a_current_suggestion_is_returned
-            an_error_on_a_stale_suggestion_is_not_believed
+            error_on_stale_suggestion_is_verified
             an_error_on_fresh_state_is_returned
             deleting_a_missing_key_changes_nothing
             equal_bytes_are_not_written
@@ -245,16 +245,16 @@ macro_rules! conformance_suite {
         }
         $crate::conformance_suite! { @group read [$($($args)*)?] lists:
             a_future_revision_cannot_be_listed
-            a_limit_cuts_the_page_and_count_tells_the_rest
+            limit_cuts_page_and_count_includes_rest
             a_list_carries_the_revision_of_the_store
             a_list_is_ordered_by_the_bytes_of_keys
             a_list_of_nothing_is_empty
             a_list_stays_below_its_prefix
             a_past_revision_shows_the_past
-            a_start_is_inclusive_and_is_counted_from
-            an_uncounted_page_tells_whether_keys_remain
+            start_is_inclusive_and_counted
+            uncounted_page_reports_remaining_keys
             many_keys_are_listed_and_counted
-            pages_of_one_revision_fit_together_while_keys_change
+            pages_of_one_revision_are_consistent
         }
         $crate::conformance_suite! { @group read [$($($args)*)?] reads:
             a_missing_key_is_none
@@ -277,15 +277,15 @@ macro_rules! conformance_suite {
             a_watch_from_a_future_revision_waits_for_it
             a_watch_from_a_past_revision_replays_it
             a_watch_from_now_starts_with_the_next_write
-            an_acknowledged_write_is_covered_by_progress_without_asking
+            progress_follows_acknowledged_writes
             an_exact_watch_ignores_longer_keys
-            concurrent_writers_make_no_gap_and_no_repetition
-            events_say_what_happened
+            concurrent_writers_cause_no_gaps_or_repetition
+            events_have_kind_and_content
             many_watches_see_the_same
-            previous_values_come_when_asked_for
+            previous_values_are_delivered_on_request
             progress_closes_every_batch_and_never_goes_back
             progress_comes_after_what_it_covers
-            progress_is_only_for_those_who_asked
+            progress_is_only_sent_on_request
         }
         $crate::conformance_suite! { @group read [$($($args)*)?] writes:
             a_create_makes_the_key_readable

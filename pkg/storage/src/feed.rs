@@ -96,12 +96,12 @@ struct Tip {
 /// The tip, and who waits for the next one. Watchers are woken in the order in which they began to wait, so that
 /// what happens follows from what happened before: a `tokio::sync::watch` wakes in any order.
 #[derive(Debug)]
-struct Tips {
+struct TipSignal {
     now: Mutex<Tip>,
     moved: Notify,
 }
 
-impl Tips {
+impl TipSignal {
     fn now(&self) -> Tip {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,7 +128,7 @@ impl Tips {
 /// Tells every watcher how far the log goes, and whoever asks where it begins.
 #[derive(Debug)]
 pub struct Feed {
-    tips: Arc<Tips>,
+    tips: Arc<TipSignal>,
     compacted: watch::Sender<Revision>,
 }
 
@@ -143,7 +143,7 @@ impl Feed {
     /// A feed of a log that ends at `revision` and is compacted to `compacted`.
     pub fn new(revision: Revision, compacted: Revision) -> Self {
         Feed {
-            tips: Arc::new(Tips {
+            tips: Arc::new(TipSignal {
                 now: Mutex::new(Tip { revision, progress_requests: 0, closed: false }),
                 moved: Notify::new(),
             }),
@@ -223,7 +223,7 @@ struct Watcher {
     start: Revision,
     progress: bool,
     progress_seen: u64,
-    tips: Arc<Tips>,
+    tips: Arc<TipSignal>,
     /// Read but not yet delivered.
     ready: VecDeque<WatchEvent>,
     /// The progress to report behind `ready`.

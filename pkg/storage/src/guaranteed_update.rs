@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::turns::Turns;
+use crate::key_queues::KeyQueues;
 use crate::{Error, Form, KeyValue, Revision, Storage, Written};
 
 /// What the caller's closure wants done with the current value.
@@ -58,10 +58,10 @@ pub async fn guaranteed_update<E: From<Error>>(
     suggestion: Option<KeyValue>,
     change: impl Change<E>,
 ) -> Result<Updated, E> {
-    Turns::default().guaranteed_update(store, key, suggestion, change).await
+    KeyQueues::default().guaranteed_update(store, key, suggestion, change).await
 }
 
-impl Turns {
+impl KeyQueues {
     /// Applies `change` to the current value of `key` until the result is written without
     /// interference. All calls on the same turns must be about the same store.
     ///

@@ -16,8 +16,8 @@
 mod contract;
 mod error;
 mod guaranteed_update;
+mod key_queues;
 mod routed;
-mod turns;
 
 pub mod conformance;
 pub mod fault;
@@ -32,5 +32,5 @@ pub use contract::{
 };
 pub use error::Error;
 pub use guaranteed_update::{Change, Update, Updated, guaranteed_update};
+pub use key_queues::KeyQueues;
 pub use routed::Routed;
-pub use turns::Turns;

@@ -21,7 +21,7 @@ use crate::{
     Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream,
     Written,
 };
-use unread::Unread;
+use unread::UnreadParts;
 
 /// The largest value, in bytes: etcd's default for a request.
 pub const VALUE_BYTES_MAX: usize = 1_572_864;
@@ -58,7 +58,7 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     mvcc: Mvcc,
-    unread: Unread,
+    unread: UnreadParts,
 }
 
 impl Default for Memory {
@@ -75,7 +75,7 @@ impl Memory {
 
     /// A store that begins with what another one held, and shares it as long as neither changes it.
     pub fn of(image: &Image) -> Self {
-        Memory::with(State { mvcc: Mvcc::of(image, 0), unread: Unread::default() })
+        Memory::with(State { mvcc: Mvcc::of(image, 0), unread: UnreadParts::default() })
     }
 
     /// A store that begins with an archive, of which it reads a part when somebody asks for one of the part's keys.
@@ -84,7 +84,7 @@ impl Memory {
     /// A part that cannot be read is an error of each call that needs it, and nothing of what it has is changed.
     pub fn over(archive: Arc<dyn Archive>) -> Self {
         let mvcc = Mvcc::beginning(archive.revision(), archive.last().cloned());
-        Memory::with(State { mvcc, unread: Unread::of(archive) })
+        Memory::with(State { mvcc, unread: UnreadParts::of(archive) })
     }
 
     fn with(state: State) -> Self {
@@ -168,9 +168,9 @@ impl Shared {
     ///
     /// # Errors
     /// [`Error::Internal`] when one of them cannot be read.
-    async fn having(
+    async fn with_parts(
         self: &Arc<Self>,
-        needs: impl FnOnce(&Unread) -> Vec<usize>,
+        needs: impl FnOnce(&UnreadParts) -> Vec<usize>,
     ) -> Result<MutexGuard<'_, State>, Error> {
         let (parts, archive) = {
             let state = self.state();
@@ -217,7 +217,8 @@ impl Shared {
     ) -> Result<(Scanned, Revision), Error> {
         let mut missing: Option<Vec<usize>> = None;
         loop {
-            let state = self.having(|unread| missing.take().unwrap_or_else(|| unread.within(&scan))).await?;
+            let state =
+                self.with_parts(|unread| missing.take().unwrap_or_else(|| unread.within(&scan))).await?;
             let State { mvcc, unread } = &*state;
             let mut scanned = mvcc.scan(&Scan { at: mvcc.readable(revision)?, ..scan });
             let passed_over = unread.passed_over(&scan, &scanned.found);
@@ -244,7 +245,7 @@ impl Shared {
         let due = self.state().unread.due(now);
         for part in due {
             // Of what cannot be read nothing can expire either. Whoever asks for it is told.
-            if self.having(|_| vec![part]).await.is_err() {
+            if self.with_parts(|_| vec![part]).await.is_err() {
                 self.state().unread.forget_deadlines(part);
             }
         }
@@ -263,7 +264,7 @@ impl Shared {
             Ok(change) => {
                 mvcc.apply(change);
                 self.feed.advance(revision);
-                if let Some(oldest) = mvcc.crowded(HISTORY_BYTES_MAX) {
+                if let Some(oldest) = mvcc.overflow_revision(HISTORY_BYTES_MAX) {
                     // It is one of the store's own revisions.
                     let _ = mvcc.compact(oldest);
                     while mvcc.sweep(SWEEP_STEP).1 {}
@@ -290,7 +291,7 @@ impl History for Shared {
 #[async_trait]
 impl Storage for Memory {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
-        let state = self.shared.having(|unread| unread.with_key(key)).await?;
+        let state = self.shared.with_parts(|unread| unread.with_key(key)).await?;
         Ok(Lookup { revision: state.mvcc.revision(), kv: state.mvcc.get(key) })
     }
 
@@ -334,7 +335,7 @@ impl Storage for Memory {
         });
         let write = Write { key: key.into(), value: Some(value), expected, expires_at };
         let written = {
-            let mut state = self.shared.having(|unread| unread.with_key(key)).await?;
+            let mut state = self.shared.with_parts(|unread| unread.with_key(key)).await?;
             self.shared.write(&mut state.mvcc, write)
         };
         if expires_at.is_some() {
@@ -345,7 +346,7 @@ impl Storage for Memory {
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
         let write = Write { key: key.into(), value: None, expected, expires_at: None };
-        let mut state = self.shared.having(|unread| unread.with_key(key)).await?;
+        let mut state = self.shared.with_parts(|unread| unread.with_key(key)).await?;
         Ok(self.shared.write(&mut state.mvcc, write))
     }
 

@@ -25,7 +25,7 @@ mod deadlines;
 mod image;
 mod versions;
 
-pub use archive::{Archive, Kept, Part};
+pub use archive::{Archive, ArchivedKey, Part};
 pub use change::{Change, Previous, Write};
 pub use deadlines::{Deadlines, Millis};
 pub use image::Image;
@@ -216,7 +216,7 @@ impl Mvcc {
         self.index(change);
         let compacted = self.compacted;
         let settled = self.edit(&change.key, |versions| {
-            versions.give_up_superseded();
+            versions.drop_superseded_value();
             versions.is_settled()
         });
         if change.revision < compacted && settled == Some(true) {
@@ -320,7 +320,7 @@ impl Mvcc {
     }
 
     /// What to compact to when the log in memory takes more than `bytes_max`: about half of it goes then.
-    pub fn crowded(&self, bytes_max: usize) -> Option<Revision> {
+    pub fn overflow_revision(&self, bytes_max: usize) -> Option<Revision> {
         if self.log_bytes <= bytes_max {
             return None;
         }

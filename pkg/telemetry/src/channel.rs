@@ -49,7 +49,7 @@ pub(crate) fn to(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Chann
     Ok(match address {
         Address::Tcp(host) => match dialer {
             None => endpoint(&host)?.connect_lazy(),
-            Some(dialer) => endpoint(&host)?.connect_with_connector_lazy(Proxied(dialer)),
+            Some(dialer) => endpoint(&host)?.connect_with_connector_lazy(ProxyConnector(dialer)),
         },
         socket => endpoint("localhost")?.connect_with_connector_lazy(Connector(socket)),
     })
@@ -107,9 +107,9 @@ impl Service<Uri> for Connector {
 
 /// Connects to whatever it is asked for, through a proxy.
 #[derive(Clone)]
-struct Proxied(Dialer);
+struct ProxyConnector(Dialer);
 
-impl Service<Uri> for Proxied {
+impl Service<Uri> for ProxyConnector {
     type Response = TokioIo<Box<dyn Io>>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;

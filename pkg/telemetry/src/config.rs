@@ -63,7 +63,7 @@ impl TracingConfiguration {
         }
         if let Some(endpoint) = &self.endpoint {
             let target = target(endpoint);
-            let why = flaw(&target);
+            let why = endpoint_error(&target);
             found.extend(why.map(|why| field::Error::invalid(&Path::root("endpoint"), target, why)));
         }
         found
@@ -76,7 +76,7 @@ fn target(endpoint: &str) -> String {
 }
 
 /// What is wrong with an address.
-fn flaw(target: &str) -> Option<String> {
+fn endpoint_error(target: &str) -> Option<String> {
     let scheme = target.split_once(':').map_or("", |(scheme, _)| scheme);
     match scheme {
         "dns" | "unix" | "unix-abstract" => None,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use apimachinery::time::UnixTime;
-use apimachinery::trace::{Attribute, Kind, Origin, Recording, RemoteSpan, Span, Tracer, Value};
+use component_base::trace::{Attribute, Kind, Origin, Recording, RemoteSpan, Span, Tracer, Value};
 use opentelemetry::trace::{
     Link, Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
     Tracer as _,
@@ -45,13 +45,13 @@ impl Tracer for Spans {
                 self.requests.build_with_context(builder, &parent)
             }
         };
-        Span::recorded(Arc::new(Recorded::new(span, self.inside.clone(), audit_id)))
+        Span::recorded(Arc::new(OtelSpan::new(span, self.inside.clone(), audit_id)))
     }
 }
 
 /// A span under way.
 #[derive(Debug)]
-struct Recorded {
+struct OtelSpan {
     context: SpanContext,
     span: Mutex<opentelemetry_sdk::trace::Span>,
     tracer: SdkTracer,
@@ -59,9 +59,9 @@ struct Recorded {
     audit_id: Option<KeyValue>,
 }
 
-impl Recorded {
+impl OtelSpan {
     fn new(span: opentelemetry_sdk::trace::Span, tracer: SdkTracer, audit_id: Option<KeyValue>) -> Self {
-        Recorded { context: span.span_context().clone(), span: Mutex::new(span), tracer, audit_id }
+        OtelSpan { context: span.span_context().clone(), span: Mutex::new(span), tracer, audit_id }
     }
 
     fn with(&self, edit: impl FnOnce(&mut opentelemetry_sdk::trace::Span)) {
@@ -69,7 +69,7 @@ impl Recorded {
     }
 }
 
-impl Recording for Recorded {
+impl Recording for OtelSpan {
     fn child(&self, name: String, kind: Kind, attributes: Vec<Attribute>) -> Arc<dyn Recording> {
         let kind = match kind {
             Kind::Internal => SpanKind::Internal,
@@ -82,7 +82,7 @@ impl Recording for Recorded {
             .with_attributes(attributes.into_iter().map(key_value).chain(self.audit_id.clone()));
         let parent = Context::new().with_remote_span_context(self.context.clone());
         let span = self.tracer.build_with_context(builder, &parent);
-        Arc::new(Recorded::new(span, self.tracer.clone(), self.audit_id.clone()))
+        Arc::new(OtelSpan::new(span, self.tracer.clone(), self.audit_id.clone()))
     }
 
     fn set(&self, attribute: Attribute) {

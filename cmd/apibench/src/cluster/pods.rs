@@ -11,11 +11,11 @@ use http::Method;
 use super::bodies;
 use super::kind::Kind;
 use super::mark::mark;
-use super::world::{MERGE, Node, PROTOBUF, Pod, STRATEGIC, Sender, World, rfc3339, unix_time};
+use super::world::{MERGE, Node, PROTOBUF, Pod, STRATEGIC, Sender, SimulatedCluster, rfc3339, unix_time};
 use crate::client::{Call, JSON};
 
 /// Replaces the oldest pod of `node` by a new one.
-pub(crate) async fn replace(world: &World, node: &Node, due: Instant, salt: u64) {
+pub(crate) async fn replace(world: &SimulatedCluster, node: &Node, due: Instant, salt: u64) {
     let Some(old) = node.oldest() else { return };
     let new = Pod { number: world.new_pod(), namespace: old.namespace };
     let (appeared, ()) = tokio::join!(appear(world, node, new, due, salt), go(world, node, old, due, salt));
@@ -33,7 +33,7 @@ fn pods_of(pod: Pod) -> String {
     format!("/api/v1/namespaces/{}/pods", bodies::namespace_name(pod.namespace))
 }
 
-async fn appear(world: &World, node: &Node, pod: Pod, due: Instant, salt: u64) -> bool {
+async fn appear(world: &SimulatedCluster, node: &Node, pod: Pod, due: Instant, salt: u64) -> bool {
     let (namespace, name) = (bodies::namespace_name(pod.namespace), bodies::pod_name(pod.number));
     let control = Sender::Control(salt);
     let body = bodies::pod(&name, &namespace, None);
@@ -64,7 +64,7 @@ async fn appear(world: &World, node: &Node, pod: Pod, due: Instant, salt: u64) -
     true
 }
 
-async fn go(world: &World, node: &Node, pod: Pod, due: Instant, salt: u64) {
+async fn go(world: &SimulatedCluster, node: &Node, pod: Pod, due: Instant, salt: u64) {
     let call = Call::delete(path(pod)).accept(PROTOBUF);
     if world.call(Sender::Control(salt), Kind::PodDelete, due, call, 0).await.is_none() {
         return;
@@ -75,7 +75,7 @@ async fn go(world: &World, node: &Node, pod: Pod, due: Instant, salt: u64) {
 }
 
 /// A kubelet reads the pod, then reports.
-async fn status(world: &World, node: &Node, pod: Pod, ready: bool, due: Instant) {
+async fn status(world: &SimulatedCluster, node: &Node, pod: Pod, ready: bool, due: Instant) {
     let from = Sender::Node(node.number);
     world.call(from, Kind::PodGet, due, Call::get(path(pod)).accept(PROTOBUF), 0).await;
     let due = Instant::now();
@@ -85,7 +85,7 @@ async fn status(world: &World, node: &Node, pod: Pod, ready: bool, due: Instant)
     world.call(from, Kind::PodStatus, due, call, 0).await;
 }
 
-async fn event(world: &World, node: &Node, pod: Pod, reason: &str, due: Instant) {
+async fn event(world: &SimulatedCluster, node: &Node, pod: Pod, reason: &str, due: Instant) {
     let (namespace, about) = (bodies::namespace_name(pod.namespace), bodies::pod_name(pod.number));
     let name = format!("{about}.{}", reason.to_ascii_lowercase());
     let body = bodies::event(&name, &namespace, &about, reason, unix_time().0);

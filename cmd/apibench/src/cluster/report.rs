@@ -51,9 +51,9 @@ fn verdict(step: &Step) -> String {
 /// The result in a few lines.
 pub(super) fn summary(runs: &[Run]) -> String {
     let mut text = String::new();
-    let first = runs.first().and_then(|run| Some(run.carried()?.nodes));
+    let first = runs.first().and_then(|run| Some(run.largest_passed()?.nodes));
     for (at, run) in runs.iter().enumerate() {
-        let nodes = run.carried().map_or(0, |step| step.nodes);
+        let nodes = run.largest_passed().map_or(0, |step| step.nodes);
         // Writing to a String cannot fail, here and below.
         let _ = write!(text, "{}: {} nodes within the SLOs", run.server, short(nodes as f64));
         if let Some(first) = first.filter(|first| at > 0 && *first > 0) {
@@ -94,7 +94,7 @@ pub(super) fn page(plan: &Plan, runs: &[Run]) -> String {
 }
 
 fn cards(html: &mut String, runs: &[Run]) {
-    let nodes = |run: &Run| run.carried().map_or(0, |step| step.nodes);
+    let nodes = |run: &Run| run.largest_passed().map_or(0, |step| step.nodes);
     let most = runs.iter().map(nodes).max().unwrap_or(0).max(1) as f64;
     html.push_str("<div class=\"cards\">\n");
     for (at, run) in runs.iter().enumerate() {
@@ -106,7 +106,7 @@ fn cards(html: &mut String, runs: &[Run]) {
             short(carried as f64),
             carried as f64 / most * 100.0
         );
-        if let Some(step) = run.carried() {
+        if let Some(step) = run.largest_passed() {
             let _ = write!(
                 html,
                 "<p>{} pods, {} watches, {} requests and {} events a second</p>",

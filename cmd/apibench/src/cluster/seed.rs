@@ -9,7 +9,7 @@ use http::Method;
 
 use super::bodies::{self, GROUP};
 use super::protobuf;
-use super::world::{Node, PROTOBUF, Pod, World, rfc3339, unix_time};
+use super::world::{Node, PROTOBUF, Pod, SimulatedCluster, rfc3339, unix_time};
 use crate::client::{Call, Client, JSON};
 use crate::error::{Error, Result};
 
@@ -19,7 +19,7 @@ const LANES: usize = 48;
 const LOOKS: u32 = 600;
 
 /// What a cluster needs before it has nodes.
-pub(crate) async fn begin(world: &World) -> Result<()> {
+pub(crate) async fn begin(world: &SimulatedCluster) -> Result<()> {
     let client = world.control();
     let namespaces = "/api/v1/namespaces";
     // Made by servers themselves, some a moment later than they are ready.
@@ -38,7 +38,7 @@ pub(crate) async fn begin(world: &World) -> Result<()> {
 }
 
 /// Makes the cluster grow from the nodes that it has to `nodes`.
-pub(crate) async fn grow(world: &Arc<World>, nodes: u64) -> Result<()> {
+pub(crate) async fn grow(world: &Arc<SimulatedCluster>, nodes: u64) -> Result<()> {
     let before = world.nodes().len() as u64;
     world.connect(nodes).await?;
     let plan = &world.plan;
@@ -62,7 +62,7 @@ pub(crate) async fn grow(world: &Arc<World>, nodes: u64) -> Result<()> {
     Ok(())
 }
 
-async fn make_namespace(world: &World, number: u64) -> Result<()> {
+async fn make_namespace(world: &SimulatedCluster, number: u64) -> Result<()> {
     let (client, name) = (world.control(), bodies::namespace_name(number));
     for (path, body) in bodies::of_namespace(&name) {
         post(client, number, &path, JSON, body, path.ends_with("serviceaccounts")).await?;
@@ -72,7 +72,7 @@ async fn make_namespace(world: &World, number: u64) -> Result<()> {
     Ok(())
 }
 
-async fn make_node(world: &World, number: u64) -> Result<Arc<Node>> {
+async fn make_node(world: &SimulatedCluster, number: u64) -> Result<Arc<Node>> {
     let (client, node) = (world.control(), Node::new(number));
     post(client, number, "/api/v1/nodes", JSON, bodies::node(&node.name), false).await?;
     let status = bodies::node_status("-", &rfc3339());
@@ -89,7 +89,7 @@ async fn make_node(world: &World, number: u64) -> Result<Arc<Node>> {
     Ok(Arc::new(node))
 }
 
-async fn make_pod(world: &World, node: &Node, at: u64) -> Result<()> {
+async fn make_pod(world: &SimulatedCluster, node: &Node, at: u64) -> Result<()> {
     let number = node.number * world.plan.pods_per_node + at;
     let namespace = world.plan.namespace_of(number);
     let name = bodies::namespace_name(namespace);

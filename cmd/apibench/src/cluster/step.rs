@@ -10,13 +10,13 @@ use serde::Serialize;
 
 use super::kind::{Class, Kind};
 use super::traffic::Traffic;
-use super::usage::{Usage, Watch};
+use super::usage::{Usage, UsageSampler};
 use super::window::Window;
-use super::world::World;
+use super::world::SimulatedCluster;
 use crate::stats::Latency;
 
 /// After a step so long is waited for answers; what has none then is an error.
-const STRAGGLERS: Duration = Duration::from_secs(12);
+const RESPONSE_GRACE: Duration = Duration::from_secs(12);
 /// Requests of which more than this share fail break a step, and so do watches that end.
 const MAX_ERRORS: f64 = 0.01;
 /// A load generator that is later than that, at p99, measures itself.
@@ -46,9 +46,9 @@ pub(crate) struct Step {
     /// Bytes of watches per second.
     pub(crate) event_bytes_rate: f64,
     /// The SLOs.
-    pub(crate) classes: Vec<Of<Class>>,
+    pub(crate) classes: Vec<ClassResult<Class>>,
     /// The kinds of requests.
-    pub(crate) kinds: Vec<Of<Kind>>,
+    pub(crate) kinds: Vec<ClassResult<Kind>>,
     /// Requests that failed.
     pub(crate) errors: u64,
     /// The first of them.
@@ -65,7 +65,7 @@ pub(crate) struct Step {
 
 /// Figures of one SLO or of one kind of request.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Of<T> {
+pub(crate) struct ClassResult<T> {
     /// Which.
     pub(crate) of: T,
     /// Per second.
@@ -88,7 +88,7 @@ pub(crate) enum Verdict {
 
 /// Runs the load for as long as the plan says, and measures the second part of it.
 pub(crate) async fn run(
-    world: &Arc<World>,
+    world: &Arc<SimulatedCluster>,
     name: &str,
     number: u64,
     watches: u64,
@@ -101,13 +101,13 @@ pub(crate) async fn run(
     world.measure(&window);
     let traffic = Traffic::start(world, end, number);
     tokio::time::sleep_until(start.into()).await;
-    let watch = Watch::start(world.target.pid, world.target.store_pid);
+    let watch = UsageSampler::start(world.target.pid, world.target.store_pid);
     let progress = progress(name, world.nodes().len(), &window, start);
     let usage = tokio::select! {
         usage = watch.during(plan.step()) => usage,
         () = progress => Usage::default(),
     };
-    let limit = end + STRAGGLERS;
+    let limit = end + RESPONSE_GRACE;
     traffic.finish(limit).await;
     window.close(end.elapsed().max(Duration::from_millis(1)));
     figures(world, &window, watches, seed_seconds, usage)
@@ -130,16 +130,16 @@ async fn progress(name: &str, nodes: usize, window: &Window, start: Instant) {
     }
 }
 
-fn figures(world: &World, window: &Window, watches: u64, seed_seconds: f64, usage: Usage) -> Step {
+fn figures(world: &SimulatedCluster, window: &Window, watches: u64, seed_seconds: f64, usage: Usage) -> Step {
     let seconds = world.plan.step().as_secs_f64();
     let per_second = |count: u64| count as f64 / seconds;
     let classes = Class::ALL.map(|of| {
         let histogram = window.class(of);
-        Of { of, rate: per_second(histogram.count()), latency_ms: histogram.latency() }
+        ClassResult { of, rate: per_second(histogram.count()), latency_ms: histogram.latency() }
     });
     let kinds = Kind::ALL.map(|of| {
         let latency = &window.of(of).latency;
-        Of { of, rate: per_second(latency.count()), latency_ms: latency.latency() }
+        ClassResult { of, rate: per_second(latency.count()), latency_ms: latency.latency() }
     });
     let nodes = world.nodes().len() as u64;
     let mut step = Step {
@@ -159,12 +159,12 @@ fn figures(world: &World, window: &Window, watches: u64, seed_seconds: f64, usag
         usage,
         verdict: Verdict::Passed,
     };
-    step.verdict = judge(&step, seconds);
+    step.verdict = determine_verdict(&step, seconds);
     step
 }
 
 /// Broken SLOs are the server's, unless something else had nothing left and the server had.
-fn judge(step: &Step, seconds: f64) -> Verdict {
+fn determine_verdict(step: &Step, seconds: f64) -> Verdict {
     let mut why = Vec::new();
     for class in &step.classes {
         let limit = class.of.limit().as_secs_f64() * 1e3;
@@ -213,8 +213,8 @@ pub(crate) mod tests {
 
     pub(crate) fn step(nodes: u64, write_p99: f64) -> Step {
         let latency = |p99| Some(Latency { p50: p99 / 4.0, p90: p99 / 2.0, p99, p999: p99, max: p99 });
-        let classes = Class::ALL.map(|of| Of { of, rate: 100.0, latency_ms: latency(5.0) });
-        let kinds = Kind::ALL.map(|of| Of { of, rate: 10.0, latency_ms: latency(write_p99) });
+        let classes = Class::ALL.map(|of| ClassResult { of, rate: 100.0, latency_ms: latency(5.0) });
+        let kinds = Kind::ALL.map(|of| ClassResult { of, rate: 10.0, latency_ms: latency(write_p99) });
         let usage = Usage {
             server_cores: Some(1.0),
             server_cpu: Some(0.97),
@@ -243,7 +243,7 @@ pub(crate) mod tests {
         if let Some(writes) = step.classes.first_mut() {
             writes.latency_ms = latency(write_p99);
         }
-        step.verdict = judge(&step, 30.0);
+        step.verdict = determine_verdict(&step, 30.0);
         step
     }
 
@@ -255,7 +255,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_late_load_generator_makes_a_broken_step_invalid_and_not_a_passed_one() {
-        let late = |write_p99| judge(&Step { lag_ms: 400.0, ..step(100, write_p99) }, 30.0);
+        let late = |write_p99| determine_verdict(&Step { lag_ms: 400.0, ..step(100, write_p99) }, 30.0);
         assert!(matches!(late(1500.0), Verdict::Invalid(_)));
         assert_eq!(late(500.0), Verdict::Passed);
     }
@@ -264,14 +264,14 @@ pub(crate) mod tests {
     fn a_server_with_room_is_not_blamed_for_a_full_store() {
         let mut full = step(100, 1500.0);
         full.usage.client_cpu = 0.97;
-        assert!(matches!(judge(&full, 30.0), Verdict::Broken(_)));
+        assert!(matches!(determine_verdict(&full, 30.0), Verdict::Broken(_)));
         full.usage.server_cpu = Some(0.5);
-        assert!(matches!(judge(&full, 30.0), Verdict::Invalid(_)));
+        assert!(matches!(determine_verdict(&full, 30.0), Verdict::Invalid(_)));
     }
 
     #[test]
     fn one_error_in_a_hundred_is_the_most() {
-        let failed = |errors| judge(&Step { errors, ..step(100, 5.0) }, 30.0);
+        let failed = |errors| determine_verdict(&Step { errors, ..step(100, 5.0) }, 30.0);
         assert_eq!(failed(51), Verdict::Passed);
         assert_eq!(failed(52), Verdict::Broken("52 of 5100 requests failed".to_owned()));
     }

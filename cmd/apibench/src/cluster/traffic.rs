@@ -16,7 +16,7 @@ use super::mark::mark;
 use super::pods;
 use super::protobuf::resource_version;
 use super::random::Random;
-use super::world::{MERGE, Node, PROTOBUF, STRATEGIC, Sender, TABLE, World, rfc3339, unix_time};
+use super::world::{MERGE, Node, PROTOBUF, STRATEGIC, Sender, SimulatedCluster, TABLE, rfc3339, unix_time};
 use crate::check::continue_token;
 use crate::client::{Call, JSON};
 
@@ -45,7 +45,7 @@ pub(crate) struct Traffic(JoinSet<()>);
 
 impl Traffic {
     /// Begins now, ends at `end`.
-    pub(crate) fn start(world: &Arc<World>, end: Instant, step: u64) -> Self {
+    pub(crate) fn start(world: &Arc<SimulatedCluster>, end: Instant, step: u64) -> Self {
         let mut traffic = JoinSet::new();
         let count = world.nodes().len() as f64;
         let mut stream = step * 100;
@@ -56,15 +56,15 @@ impl Traffic {
         let mut add = |kind, rate, act| {
             traffic.spawn(arrivals(Arc::clone(world), kind, rate, end, random(), act));
         };
-        add(Kind::NodeStatus, count / STATUS_SECONDS, Act::NodeStatus);
-        add(Kind::PodCreate, count * world.plan.churn / 1000.0, Act::Replace);
-        add(Kind::EndpointSlice, world.plan.endpoint_changes, Act::EndpointSlice);
-        add(Kind::NodeGet, count * READS, Act::NodeGet);
-        add(Kind::PodGet, count * READS, Act::PodGet);
-        add(Kind::CustomStatus, count * CUSTOM, Act::Custom);
-        add(Kind::ListNamespace, count * NAMESPACE_LISTS, Act::ListNamespace);
-        add(Kind::ListPods, 1.0 / WHOLE_SECONDS, Act::ListPods);
-        add(Kind::ListNodes, 1.0 / WHOLE_SECONDS, Act::ListNodes);
+        add(Kind::NodeStatus, count / STATUS_SECONDS, TrafficKind::NodeStatus);
+        add(Kind::PodCreate, count * world.plan.churn / 1000.0, TrafficKind::Replace);
+        add(Kind::EndpointSlice, world.plan.endpoint_changes, TrafficKind::EndpointSlice);
+        add(Kind::NodeGet, count * READS, TrafficKind::NodeGet);
+        add(Kind::PodGet, count * READS, TrafficKind::PodGet);
+        add(Kind::CustomStatus, count * CUSTOM, TrafficKind::Custom);
+        add(Kind::ListNamespace, count * NAMESPACE_LISTS, TrafficKind::ListNamespace);
+        add(Kind::ListPods, 1.0 / WHOLE_SECONDS, TrafficKind::ListPods);
+        add(Kind::ListNodes, 1.0 / WHOLE_SECONDS, TrafficKind::ListNodes);
         traffic.spawn(leases(Arc::clone(world), end, random()));
         Self(traffic)
     }
@@ -79,7 +79,7 @@ impl Traffic {
 
 /// What a stream does each time.
 #[derive(Debug, Clone, Copy)]
-enum Act {
+enum TrafficKind {
     NodeStatus,
     Replace,
     EndpointSlice,
@@ -92,7 +92,14 @@ enum Act {
 }
 
 /// Does `act` at random times, `rate` per second on average, until `end`.
-async fn arrivals(world: Arc<World>, kind: Kind, rate: f64, end: Instant, mut random: Random, act: Act) {
+async fn arrivals(
+    world: Arc<SimulatedCluster>,
+    kind: Kind,
+    rate: f64,
+    end: Instant,
+    mut random: Random,
+    act: TrafficKind,
+) {
     let (mut due, mut under_way) = (Instant::now(), JoinSet::new());
     if rate <= 0.0 {
         return;
@@ -113,7 +120,7 @@ async fn arrivals(world: Arc<World>, kind: Kind, rate: f64, end: Instant, mut ra
 }
 
 /// Every node renews its lease every ten seconds, each at a moment of its own.
-async fn leases(world: Arc<World>, end: Instant, mut random: Random) {
+async fn leases(world: Arc<SimulatedCluster>, end: Instant, mut random: Random) {
     let nodes = world.nodes();
     let mut order: Vec<(f64, &Arc<Node>)> =
         nodes.iter().map(|node| (random.unit() * LEASE_SECONDS, node)).collect();
@@ -140,7 +147,7 @@ async fn leases(world: Arc<World>, end: Instant, mut random: Random) {
 /// Begins `request` if there is room for it, and notes how late that is.
 fn send(
     under_way: &mut JoinSet<()>,
-    world: &Arc<World>,
+    world: &Arc<SimulatedCluster>,
     kind: Kind,
     due: Instant,
     request: impl Future<Output = ()> + Send + 'static,
@@ -160,7 +167,7 @@ fn send(
     });
 }
 
-async fn renew(world: Arc<World>, node: Arc<Node>, due: Instant) {
+async fn renew(world: Arc<SimulatedCluster>, node: Arc<Node>, due: Instant) {
     // The next renewal waits for this one, as a kubelet's does; its latency counts from its own time.
     let mut revision = node.lease.lock().await;
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{}", node.name);
@@ -176,18 +183,18 @@ async fn renew(world: Arc<World>, node: Arc<Node>, due: Instant) {
     *revision = answer.and_then(|answer| resource_version(&answer.head).map(str::to_owned));
 }
 
-async fn perform(world: Arc<World>, node: Arc<Node>, act: Act, due: Instant, salt: u64) {
+async fn perform(world: Arc<SimulatedCluster>, node: Arc<Node>, act: TrafficKind, due: Instant, salt: u64) {
     let mark = mark(world.begun, due);
     let (of_node, control) = (Sender::Node(node.number), Sender::Control(salt));
     match act {
-        Act::Replace => pods::replace(&world, &node, due, salt).await,
-        Act::NodeStatus => {
+        TrafficKind::Replace => pods::replace(&world, &node, due, salt).await,
+        TrafficKind::NodeStatus => {
             let path = format!("/api/v1/nodes/{}/status", node.name);
             let body = bodies::node_status(&mark, &rfc3339());
             let call = Call::send(Method::PATCH, path, STRATEGIC, body).accept(PROTOBUF);
             world.call(of_node, Kind::NodeStatus, due, call, 0).await;
         }
-        Act::EndpointSlice => {
+        TrafficKind::EndpointSlice => {
             let namespaces = world.plan.namespaces(world.nodes().len() as u64).max(1);
             let name = bodies::namespace_name(salt % namespaces);
             let path = format!("/apis/discovery.k8s.io/v1/namespaces/{name}/endpointslices/web-abcde");
@@ -195,32 +202,32 @@ async fn perform(world: Arc<World>, node: Arc<Node>, act: Act, due: Instant, sal
             let call = Call::send(Method::PUT, path, PROTOBUF, body).accept(PROTOBUF);
             world.call(control, Kind::EndpointSlice, due, call, 0).await;
         }
-        Act::NodeGet => {
+        TrafficKind::NodeGet => {
             let path = format!("/api/v1/nodes/{}?resourceVersion=0", node.name);
             world.call(control, Kind::NodeGet, due, Call::get(path).accept(PROTOBUF), 0).await;
         }
-        Act::PodGet => {
+        TrafficKind::PodGet => {
             if let Some(pod) = node.some() {
                 let call = Call::get(pods::path(pod)).accept(PROTOBUF);
                 world.call(of_node, Kind::PodGet, due, call, 0).await;
             }
         }
-        Act::Custom => custom(&world, &node, due, &mark, salt).await,
-        Act::ListNamespace => {
+        TrafficKind::Custom => custom(&world, &node, due, &mark, salt).await,
+        TrafficKind::ListNamespace => {
             let pod = node.number * world.plan.pods_per_node;
             let name = bodies::namespace_name(world.plan.namespace_of(pod));
             let path = format!("/api/v1/namespaces/{name}/pods?limit={PAGE}");
             world.call(control, Kind::ListNamespace, due, Call::get(path).accept(TABLE), 0).await;
         }
-        Act::ListPods => list_pods(&world, due, control).await,
-        Act::ListNodes => {
+        TrafficKind::ListPods => list_pods(&world, due, control).await,
+        TrafficKind::ListNodes => {
             let call = Call::get("/api/v1/nodes?limit=500").accept(TABLE);
             world.call(control, Kind::ListNodes, due, call, 0).await;
         }
     }
 }
 
-async fn custom(world: &World, node: &Node, due: Instant, mark: &str, salt: u64) {
+async fn custom(world: &SimulatedCluster, node: &Node, due: Instant, mark: &str, salt: u64) {
     let pod = node.number * world.plan.pods_per_node;
     let namespace = bodies::namespace_name(world.plan.namespace_of(pod));
     let path = format!("/apis/{GROUP}/v1/namespaces/{namespace}/widgets/{}", node.name);
@@ -232,7 +239,7 @@ async fn custom(world: &World, node: &Node, due: Instant, mark: &str, salt: u64)
 }
 
 /// All pages, one after the other. Each one after the first is due when the one before is there.
-async fn list_pods(world: &World, mut due: Instant, control: Sender) {
+async fn list_pods(world: &SimulatedCluster, mut due: Instant, control: Sender) {
     let mut path = format!("/api/v1/pods?limit={PAGE}");
     loop {
         let Some(page) = world.call(control, Kind::ListPods, due, Call::get(path), PAGE_HEAD).await else {

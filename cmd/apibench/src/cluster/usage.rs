@@ -40,7 +40,7 @@ impl Usage {
 
 /// Figures of processes and cores at one moment, in milliseconds of CPU.
 #[derive(Debug, Default)]
-struct Moment {
+struct CpuCounters {
     server: Option<f64>,
     store: Option<f64>,
     client: Option<f64>,
@@ -49,16 +49,16 @@ struct Moment {
 
 /// Watches until it is asked.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct UsageSampler {
     server: Option<u32>,
     store: Option<u32>,
     server_cores: Vec<usize>,
     client_cores: Vec<usize>,
     begun: Instant,
-    first: Moment,
+    first: CpuCounters,
 }
 
-impl Watch {
+impl UsageSampler {
     /// From now on, of a server and its store.
     pub(crate) fn start(server: Option<u32>, store: Option<u32>) -> Self {
         let of = |pid: Option<u32>| pid.map(cores_of).unwrap_or_default();
@@ -68,15 +68,15 @@ impl Watch {
             server_cores: of(server),
             client_cores: cores_of(std::process::id()),
             begun: Instant::now(),
-            first: Moment::default(),
+            first: CpuCounters::default(),
         };
         watch.first = watch.look();
         watch
     }
 
-    fn look(&self) -> Moment {
+    fn look(&self) -> CpuCounters {
         let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        Moment {
+        CpuCounters {
             server: self.server.and_then(process::cpu_ms),
             store: self.store.and_then(process::cpu_ms),
             client: process::cpu_ms(std::process::id()),

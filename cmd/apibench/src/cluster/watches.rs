@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::bodies::{self, GROUP};
 use super::kind::Class;
 use super::mark::Finder;
-use super::world::{Node, Sender, World};
+use super::world::{Node, Sender, SimulatedCluster};
 use crate::check::{self, MAX_BODY};
 use crate::client::{Call, JSON};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
 
 /// A watch to open.
-struct Wanted {
+struct WatchRequest {
     from: Sender,
     path: String,
     accept: &'static str,
@@ -45,11 +45,11 @@ pub(crate) struct Watches {
 
 impl Watches {
     /// Those of the control plane and of operators.
-    pub(crate) async fn open_control(&mut self, world: &Arc<World>) -> Result<()> {
+    pub(crate) async fn open_control(&mut self, world: &Arc<SimulatedCluster>) -> Result<()> {
         let mut wanted = Vec::new();
         let mut add = |path: &str, accept, measured| {
             let from = Sender::Control(wanted.len() as u64);
-            wanted.push(Wanted { from, path: format!("{path}?"), accept, measured });
+            wanted.push(WatchRequest { from, path: format!("{path}?"), accept, measured });
         };
         // The scheduler, the controller manager and something that looks on.
         for _ in 0..3 {
@@ -66,12 +66,16 @@ impl Watches {
     }
 
     /// Those of a kubelet and a kube-proxy on each of `nodes`.
-    pub(crate) async fn open_nodes(&mut self, world: &Arc<World>, nodes: &[Arc<Node>]) -> Result<()> {
+    pub(crate) async fn open_nodes(
+        &mut self,
+        world: &Arc<SimulatedCluster>,
+        nodes: &[Arc<Node>],
+    ) -> Result<()> {
         let wanted = nodes.iter().flat_map(|node| of_node(world, node)).collect();
         self.open(world, wanted).await
     }
 
-    async fn open(&mut self, world: &Arc<World>, wanted: Vec<Wanted>) -> Result<()> {
+    async fn open(&mut self, world: &Arc<SimulatedCluster>, wanted: Vec<WatchRequest>) -> Result<()> {
         let revision = Arc::new(now(world).await?);
         self.count += wanted.len() as u64;
         let opened = stream::iter(wanted).map(|wanted| {
@@ -89,7 +93,7 @@ impl Watches {
     }
 }
 
-fn of_node(world: &World, node: &Node) -> Vec<Wanted> {
+fn of_node(world: &SimulatedCluster, node: &Node) -> Vec<WatchRequest> {
     let namespace = world.plan.namespace_of(node.number * world.plan.pods_per_node);
     let (name, namespace) = (&node.name, bodies::namespace_name(namespace));
     let one = |resource, name| {
@@ -106,17 +110,19 @@ fn of_node(world: &World, node: &Node) -> Vec<Wanted> {
         ("/apis/discovery.k8s.io/v1/endpointslices?".to_owned(), true),
     ];
     let from = Sender::Node(node.number);
-    all.into_iter().map(|(path, measured)| Wanted { from, path, accept: PROTOBUF_WATCH, measured }).collect()
+    all.into_iter()
+        .map(|(path, measured)| WatchRequest { from, path, accept: PROTOBUF_WATCH, measured })
+        .collect()
 }
 
 /// The revision of now.
-async fn now(world: &World) -> Result<String> {
+async fn now(world: &SimulatedCluster) -> Result<String> {
     let call = Call::get("/api/v1/namespaces?limit=1").accept(METADATA_LIST);
     let answer = world.control().call(0, call, MAX_BODY).await?.expect(200)?;
     Ok(check::json_list(&answer)?.0.resource_version)
 }
 
-async fn begin(world: &World, wanted: &Wanted, revision: &str) -> Result<Incoming> {
+async fn begin(world: &SimulatedCluster, wanted: &WatchRequest, revision: &str) -> Result<Incoming> {
     let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds=86400&resourceVersion={revision}");
     let call = Call::get(format!("{}{query}", wanted.path)).accept(wanted.accept);
     let response = match wanted.from {
@@ -130,7 +136,7 @@ async fn begin(world: &World, wanted: &Wanted, revision: &str) -> Result<Incomin
 }
 
 /// Reads a watch as long as the run lasts, and opens it again when it ends.
-async fn follow(world: Arc<World>, wanted: Wanted, body: Incoming) {
+async fn follow(world: Arc<SimulatedCluster>, wanted: WatchRequest, body: Incoming) {
     let mut body = Some(body);
     loop {
         if let Some(body) = body.take() {
@@ -143,7 +149,7 @@ async fn follow(world: Arc<World>, wanted: Wanted, body: Incoming) {
     }
 }
 
-async fn read(world: &World, wanted: &Wanted, mut body: Incoming) {
+async fn read(world: &SimulatedCluster, wanted: &WatchRequest, mut body: Incoming) {
     let mut finder = Finder::default();
     while let Some(Ok(frame)) = body.frame().await {
         let Some(data) = frame.data_ref() else { continue };

@@ -73,7 +73,7 @@ impl Node {
 
 /// One server with the cluster that is simulated against it.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct SimulatedCluster {
     /// The server.
     pub(crate) target: Arc<Target>,
     /// What was asked for.
@@ -88,7 +88,7 @@ pub(crate) struct World {
     window: RwLock<Arc<Window>>,
 }
 
-impl World {
+impl SimulatedCluster {
     /// An empty cluster on `target`.
     pub(crate) async fn new(target: &Arc<Target>, plan: &Plan) -> Result<Self> {
         let now = Instant::now();

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::{Context, Workload};
 use crate::check::MAX_BODY;
 use crate::client::{Call, Client, JSON};
-use crate::custom::{DEFINITIONS, Provided, established};
+use crate::custom::{DEFINITIONS, ProviderCrd, established};
 use crate::error::{Error, Result};
 use crate::process::{Meter, rss_kib};
 use crate::setup;
@@ -104,18 +104,18 @@ where
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn create(context: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
     let begun = Instant::now();
-    let call = Call::send(Method::POST, DEFINITIONS, JSON, Provided::nth(i).definition());
+    let call = Call::send(Method::POST, DEFINITIONS, JSON, ProviderCrd::nth(i).definition());
     let answer = client.call(lane, call, 0).await?.expect(201)?;
     context.tally.success(begun.elapsed(), answer.bytes);
     Ok(())
 }
 
 async fn wait(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
-    established(&client, lane, &Provided::nth(i).name()).await
+    established(&client, lane, &ProviderCrd::nth(i).name()).await
 }
 
 async fn list(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
-    let Provided { group, plural, .. } = Provided::nth(i);
+    let ProviderCrd { group, plural, .. } = ProviderCrd::nth(i);
     let path = format!("/apis/{group}/v1beta1/{plural}?limit=1");
     // Upstream answers so for a moment after a definition is established.
     loop {
@@ -130,7 +130,7 @@ async fn list(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()
 /// Waits until the documents of all groups are there and have all kinds.
 async fn described(context: &Context, client: &Arc<Client>, total: u64) -> Result<()> {
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for Provided { group, kind, .. } in (0..total).map(Provided::nth) {
+    for ProviderCrd { group, kind, .. } in (0..total).map(ProviderCrd::nth) {
         groups.entry(group).or_default().push(format!(r#""kind":"{kind}""#));
     }
     for (group, kinds) in &groups {
@@ -163,13 +163,13 @@ async fn remove_all(context: &Context, client: &Arc<Client>, total: u64) -> Resu
 }
 
 async fn remove(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
-    let path = format!("{DEFINITIONS}/{}", Provided::nth(i).name());
+    let path = format!("{DEFINITIONS}/{}", ProviderCrd::nth(i).name());
     let answer = client.call(lane, Call::delete(path), 0).await?;
     if answer.status == 404 { Ok(()) } else { answer.expect(200).map(|_| ()) }
 }
 
 async fn gone(_: Context, client: Arc<Client>, lane: usize, i: u64) -> Result<()> {
-    let path = format!("{DEFINITIONS}/{}", Provided::nth(i).name());
+    let path = format!("{DEFINITIONS}/{}", ProviderCrd::nth(i).name());
     while client.call(lane, Call::get(path.as_str()), 0).await?.status != 404 {
         sleep(LOOK).await;
     }

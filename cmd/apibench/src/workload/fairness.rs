@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// How long a greedy client waits when it was turned away. It does not do as it is told.
 const AGAIN: Duration = Duration::from_millis(100);
 /// How long the storm lasts before it counts.
-const RISE: Duration = Duration::from_secs(2);
+const WARM_UP: Duration = Duration::from_secs(2);
 
 /// The one workload of this kind.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
@@ -49,7 +49,7 @@ impl Workload for Fairness {
         for lane in 0..usize::try_from(context.settings.greedy).unwrap_or(1) {
             storm.spawn(greedy(context.clone(), Arc::clone(&client), lane));
         }
-        sleep(RISE).await;
+        sleep(WARM_UP).await;
         let stormy = quiet(context).await;
         storm.shutdown().await;
         let mut measured = context.tally.measured(meter.stop());

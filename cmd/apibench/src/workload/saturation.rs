@@ -24,13 +24,13 @@ const WINDOW: Duration = Duration::from_secs(5);
 /// Requests per second while the load is low.
 const CALM_RATE: u32 = 50;
 /// How long the load is low before.
-const CALM: Duration = Duration::from_secs(5);
+const LOW_LOAD_TIME: Duration = Duration::from_secs(5);
 /// How long at a time the low load is looked at afterwards.
 const LOOK: Duration = Duration::from_secs(1);
 /// A server that needs longer than that has not recovered.
 const RECOVERY_MAX: Duration = Duration::from_secs(120);
 /// The p99 is back when it is not more than so many times what it was before, or so much above that.
-const BACK: (f64, f64) = (2.0, 5.0);
+const RECOVERED: (f64, f64) = (2.0, 5.0);
 /// A writer that fails this often in a row stops, so that a server that is gone costs no spinning.
 const MAX_FAILURES: u32 = 20;
 
@@ -56,7 +56,7 @@ impl Workload for Saturation {
         let patches = Patches { context: context.clone(), client, next: AtomicU64::new(0) };
         let patches = Arc::new(patches);
         patches.verify().await?;
-        let before = patches.trickle(CALM).await;
+        let before = patches.run_low_load(LOW_LOAD_TIME).await;
         let before = before.ok_or_else(|| Error::Wrong("no request was answered".to_owned()))?;
         let meter = Meter::start(context.target.pid);
         let windows = saturate(&patches).await?;
@@ -104,7 +104,7 @@ impl Patches {
     /// A low load for a while, whether it is answered or not. Gives the p99 in milliseconds, counted
     /// from when each request was due; nothing if none was answered rightly.
     #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
-    async fn trickle(self: &Arc<Self>, time: Duration) -> Option<f64> {
+    async fn run_low_load(self: &Arc<Self>, time: Duration) -> Option<f64> {
         let (period, latency) = (Duration::from_secs(1) / CALM_RATE, Arc::new(Histogram::default()));
         let (begun, mut requests) = (Instant::now(), JoinSet::new());
         for n in 0..u32::try_from(time.as_secs()).unwrap_or(u32::MAX).saturating_mul(CALM_RATE) {
@@ -166,11 +166,11 @@ async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
 #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
 async fn recover(patches: &Arc<Patches>, before: f64) -> BTreeMap<&'static str, f64> {
     let begun = Instant::now();
-    let bound = (before * BACK.0).max(before + BACK.1);
+    let bound = (before * RECOVERED.0).max(before + RECOVERED.1);
     let mut extra = BTreeMap::from([("p99_before_ms", before)]);
     loop {
         let passed = begun.elapsed();
-        let found = patches.trickle(LOOK).await;
+        let found = patches.run_low_load(LOOK).await;
         if found.is_none_or(|p99| p99 > bound) && passed <= RECOVERY_MAX {
             continue;
         }

@@ -14,13 +14,11 @@ use tokio::task::JoinSet;
 
 use super::{Context, Workload, events};
 use crate::args::Settings;
-use crate::bodies;
 use crate::client::{Client, Windows};
-use crate::custom;
 use crate::error::Result;
 use crate::process::Meter;
-use crate::setup;
 use crate::stats::Measured;
+use crate::{bodies, custom, setup};
 
 /// How long after the last update a delivery may be late before it counts as missing.
 const GRACE: Duration = Duration::from_secs(5);
@@ -114,13 +112,13 @@ fn watch_path(path: &str, from: &str) -> String {
 }
 
 /// Streams that are open as long as this is held.
-struct Held {
+struct OpenStreams {
     _client: Client,
     _streams: Vec<hyper::body::Incoming>,
 }
 
 /// Watches of objects that nobody changes: the server must sort every event out for them.
-async fn open_idle(context: &Context, watch_path: &str) -> Result<Held> {
+async fn open_idle(context: &Context, watch_path: &str) -> Result<OpenStreams> {
     let count = context.settings.idle_watchers;
     let client = events::connect(context, count, Windows::LARGE).await?;
     let mut streams = Vec::new();
@@ -128,18 +126,18 @@ async fn open_idle(context: &Context, watch_path: &str) -> Result<Held> {
         let selector = format!("{watch_path}&fieldSelector=metadata.name%3Didle-{lane}");
         streams.push(events::open(&client, lane, selector).await?);
     }
-    Ok(Held { _client: client, _streams: streams })
+    Ok(OpenStreams { _client: client, _streams: streams })
 }
 
 /// Watches of everything that are never read, behind the smallest windows.
-async fn open_slow(context: &Context, watch_path: &str) -> Result<Held> {
+async fn open_slow(context: &Context, watch_path: &str) -> Result<OpenStreams> {
     let count = context.settings.slow_watchers;
     let client = events::connect(context, count, Windows::SMALL).await?;
     let mut streams = Vec::new();
     for lane in 0..usize::try_from(count).unwrap_or(0) {
         streams.push(events::open(&client, lane, watch_path.to_owned()).await?);
     }
-    Ok(Held { _client: client, _streams: streams })
+    Ok(OpenStreams { _client: client, _streams: streams })
 }
 
 /// Waits until all events are there, or the grace period is over.

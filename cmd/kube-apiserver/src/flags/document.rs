@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::{FLAGS, Flag, Treatment};
+use super::{FLAGS, Flag, FlagSupport};
 
 /// Set, the document is written anew (`make docs`).
 const WRITE: &str = "WRITE_DOCS";
@@ -21,7 +21,7 @@ One warning at start names those that are given.\n\n\
 const OWN: &str = "\n## Beyond upstream's\n\n| flag | default | what it does |\n|---|---|---|\n";
 const HONOURED: &str = "\n## Honoured\n\n| flag | default | what it does |\n|---|---|---|\n";
 /// Flags that upstream does not have.
-const OF_OURS: [&str; 5] =
+const OWN_FLAGS: [&str; 5] =
     ["embedded-data-dir", "embedded-from", "embedded-in-memory", "embedded-snapshot", "memory-limit"];
 
 fn document() -> String {
@@ -33,20 +33,20 @@ fn document() -> String {
         }
     };
     rows(REFUSED, &|flag| match flag.treatment {
-        Treatment::Refused(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
+        FlagSupport::Refused(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
         _ => None,
     });
     rows(IGNORED, &|flag| match flag.treatment {
-        Treatment::Ignored(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
+        FlagSupport::Ignored(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
         _ => None,
     });
-    rows(OWN, &|flag| honoured(flag).filter(|_| OF_OURS.contains(&flag.name)));
-    rows(HONOURED, &|flag| honoured(flag).filter(|_| !OF_OURS.contains(&flag.name)));
+    rows(OWN, &|flag| honoured(flag).filter(|_| OWN_FLAGS.contains(&flag.name)));
+    rows(HONOURED, &|flag| honoured(flag).filter(|_| !OWN_FLAGS.contains(&flag.name)));
     out
 }
 
 fn honoured(flag: &Flag) -> Option<String> {
-    let Treatment::Honoured(what) = flag.treatment else { return None };
+    let FlagSupport::Honoured(what) = flag.treatment else { return None };
     let default = match flag.default {
         "" | "[]" | "<nil>" => String::new(),
         default => format!("`{}`", escaped(default)),

@@ -1,9 +1,9 @@
 //! Every flag of upstream's kube-apiserver v1.36, and what becomes of it here. Names, types and
 //! defaults are upstream's; the last column is ours.
 
+use super::FlagSupport::{Honoured, Ignored, Refused};
 use super::Kind::*;
-use super::Treatment::{Honoured, Ignored, Refused};
-use super::{Flag, Kind, Treatment};
+use super::{Flag, FlagSupport, Kind};
 
 const fn flag(
     section: &'static str,
@@ -11,7 +11,7 @@ const fn flag(
     kind: Kind,
     type_name: &'static str,
     default: &'static str,
-    treatment: Treatment,
+    treatment: FlagSupport,
 ) -> Flag {
     Flag { section, name, shorthand: None, kind, type_name, default, hidden: false, treatment }
 }
@@ -21,7 +21,7 @@ const fn hidden(
     kind: Kind,
     type_name: &'static str,
     default: &'static str,
-    treatment: Treatment,
+    treatment: FlagSupport,
 ) -> Flag {
     Flag { section: "", name, shorthand: None, kind, type_name, default, hidden: true, treatment }
 }

@@ -6,9 +6,9 @@
 use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use apimachinery::go_quote::Quoted;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 use jsontree::{Number, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -55,7 +55,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut said = Said::default();
+        let mut said = EventFields::default();
         event.record(&mut said);
         let (of, now) = (event.metadata(), self.clock.now());
         writeln!(
@@ -71,12 +71,12 @@ where
 
 /// What an event says.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct EventFields {
     message: String,
     values: Vec<(&'static str, Value)>,
 }
 
-impl Said {
+impl EventFields {
     pub(super) fn text(&self, of: &Metadata<'_>, now: UnixTime, process: u32) -> String {
         let severity = match *of.level() {
             Level::ERROR => 'E',
@@ -138,7 +138,7 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.add(field, Value::from(format!("{value:?}")));
     }
@@ -171,7 +171,7 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    use apimachinery::clock::TestClock;
+    use component_base::clock::TestClock;
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;

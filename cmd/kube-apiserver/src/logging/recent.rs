@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use jsontree::{Value, json};
 use server::ROWS_MAX;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use super::line::Said;
+use super::line::EventFields;
 
 /// How long a line is at most, in bytes.
 const LINE_BYTES_MAX: usize = 1024;
@@ -20,16 +20,16 @@ type Line = (i64, String);
 
 /// The last lines. Clones are the same ones.
 #[derive(Clone)]
-pub(crate) struct Recent {
+pub(crate) struct RecentLog {
     lines: Arc<Mutex<VecDeque<Line>>>,
     clock: Arc<dyn Clock>,
     process: u32,
 }
 
-impl Recent {
+impl RecentLog {
     /// None yet.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Recent { lines: Arc::default(), clock, process: std::process::id() }
+        RecentLog { lines: Arc::default(), clock, process: std::process::id() }
     }
 
     /// The lines as the console shows them, the last one first.
@@ -40,12 +40,12 @@ impl Recent {
     }
 }
 
-impl<S: Subscriber> Layer<S> for Recent {
+impl<S: Subscriber> Layer<S> for RecentLog {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         if *event.metadata().level() > Level::WARN {
             return;
         }
-        let mut said = Said::default();
+        let mut said = EventFields::default();
         event.record(&mut said);
         let now = self.clock.now();
         let mut line = said.text(event.metadata(), now, self.process);
@@ -58,14 +58,14 @@ impl<S: Subscriber> Layer<S> for Recent {
 
 #[cfg(test)]
 mod tests {
-    use apimachinery::clock::TestClock;
+    use component_base::clock::TestClock;
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;
 
     #[test]
     fn warnings_and_errors_are_kept_the_last_ones_first_and_cut() {
-        let recent = Recent::new(Arc::new(TestClock::default()));
+        let recent = RecentLog::new(Arc::new(TestClock::default()));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(recent.clone()), || {
             tracing::info!("not this");
             for number in 0..ROWS_MAX + 1 {

@@ -88,7 +88,7 @@ fn batch(flags: &Flags, of: &str) -> BatchOptions {
 /// What is wrong with them, in upstream's words. Nothing is where there is no place for events.
 pub(super) fn check(flags: &Flags, errors: &mut Vec<String>) {
     if flags.optional("audit-log-path").is_some() {
-        check_place(flags, "log", errors);
+        check_backend(flags, "log", errors);
         let format = flags.text("audit-log-format");
         if !FORMATS.contains(&format) {
             let allowed = FORMATS.join(",");
@@ -102,11 +102,11 @@ pub(super) fn check(flags: &Flags, errors: &mut Vec<String>) {
         }
     }
     if flags.optional("audit-webhook-config-file").is_some() {
-        check_place(flags, "webhook", errors);
+        check_backend(flags, "webhook", errors);
     }
 }
 
-fn check_place(flags: &Flags, of: &str, errors: &mut Vec<String>) {
+fn check_backend(flags: &Flags, of: &str, errors: &mut Vec<String>) {
     let mode = flags.text(&format!("audit-{of}-mode"));
     if !MODES.contains(&mode) {
         errors.push(format!("invalid audit {of} mode {mode}, allowed modes are {:?}", MODES.join(",")));

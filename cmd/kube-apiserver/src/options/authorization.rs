@@ -18,7 +18,7 @@ const FILE: &str = "authorization-config";
 const WEBHOOK_FILE: &str = "authorization-webhook-config-file";
 
 /// What cannot be given together with a file that says everything.
-const INSTEAD: [&str; 5] = [
+const CONFLICTING_FLAGS: [&str; 5] = [
     "authorization-mode",
     WEBHOOK_FILE,
     "authorization-webhook-version",
@@ -52,7 +52,7 @@ fn modes(flags: &Flags) -> Vec<Mode> {
 }
 
 /// Whether the flags let everyone do everything.
-pub(super) fn everyone_may(flags: &Flags) -> bool {
+pub(super) fn allows_everything(flags: &Flags) -> bool {
     modes(flags).contains(&Mode::AlwaysAllow)
 }
 
@@ -81,7 +81,7 @@ fn read(path: &PathBuf) -> Result<(Configuration, Vec<u8>), String> {
 /// Everything that is wrong, in upstream's words.
 pub(super) fn errors(flags: &Flags, errors: &mut Vec<String>) {
     if let Some(path) = path(flags, FILE) {
-        if INSTEAD.iter().any(|name| flags.is_given(name)) {
+        if CONFLICTING_FLAGS.iter().any(|name| flags.is_given(name)) {
             errors.push(format!(
                 "--{FILE} can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
             ));

@@ -1,11 +1,11 @@
 //! What upstream checks about flags at start, and what this server refuses to go without.
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use controlplane::admission::known;
 use controlplane::config::Cidr;
 
 use super::authorization;
-use crate::flags::{Flags, Treatment};
+use crate::flags::{FlagSupport, Flags};
 use crate::logging::Format;
 
 /// The range of Services where none is given.
@@ -41,7 +41,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
 
 fn refused(flags: &Flags, errors: &mut Vec<String>) {
     for flag in flags.changed() {
-        if let Treatment::Refused(reason) = flag.treatment {
+        if let FlagSupport::Refused(reason) = flag.treatment {
             errors.push(format!("--{} is not supported by this version of the server: {reason}", flag.name));
         }
     }

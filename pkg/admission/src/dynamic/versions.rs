@@ -53,12 +53,12 @@ pub trait Versions: Send + Sync + 'static {
     ///
     /// # Errors
     /// In words, for JSON that is no object of the endpoint's kind.
-    async fn read(&self, a: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<Edited, String>;
+    async fn read(&self, a: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<EditedObject, String>;
 }
 
 /// An object that somebody changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditedObject {
     /// As admission has it.
     pub object: Object,
     /// Its labels are those of its pod template ([`kinds::defaults::shares_labels`]).

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
 use apimachinery::user_info::UserInfo;
 use authorization::Authorizer;
-use cel::authorizer::Verdict;
+use cel::authorizer::AuthorizerDecision;
 use cel::value::Check;
 use futures::FutureExt;
 
 /// A question, as an expression put it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Question {
+struct AuthorizationCheck {
     service_account: Option<(String, String)>,
     path: String,
     group: String,
@@ -26,10 +26,10 @@ struct Question {
 }
 
 #[derive(Default)]
-struct Answers {
-    known: Vec<(Question, Verdict)>,
+struct CheckResults {
+    known: Vec<(AuthorizationCheck, AuthorizerDecision)>,
     /// The first question to which there is no answer yet.
-    open: Option<Question>,
+    open: Option<AuthorizationCheck>,
 }
 
 /// The authorizer as the expressions of one request see it. Evaluation cannot wait: an authorizer that does not answer
@@ -39,7 +39,7 @@ struct Answers {
 pub(crate) struct Authorizations<'a> {
     authorizer: &'a dyn Authorizer,
     user: &'a UserInfo,
-    answers: Mutex<Answers>,
+    answers: Mutex<CheckResults>,
 }
 
 impl<'a> Authorizations<'a> {
@@ -48,7 +48,7 @@ impl<'a> Authorizations<'a> {
         Authorizations { authorizer, user, answers: Mutex::default() }
     }
 
-    fn answers(&self) -> std::sync::MutexGuard<'_, Answers> {
+    fn answers(&self) -> std::sync::MutexGuard<'_, CheckResults> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -64,7 +64,7 @@ impl<'a> Authorizations<'a> {
         self.answers().known.push((question, verdict));
     }
 
-    async fn ask(&self, question: &Question) -> Verdict {
+    async fn ask(&self, question: &AuthorizationCheck) -> AuthorizerDecision {
         let account = question.service_account.as_ref().map(|(namespace, name)| account(namespace, name));
         let selectors = Selectors {
             fields: FieldRequirements::parse(&question.field_selector),
@@ -84,8 +84,10 @@ impl<'a> Authorizations<'a> {
             ..authorization::Attributes::of_user(account.as_ref().unwrap_or(self.user))
         };
         match self.authorizer.decide(asked).await.outcome() {
-            Ok(reason) => Verdict { allowed: true, reason: reason.to_string(), error: None },
-            Err(refused) => Verdict { allowed: false, reason: refused.reason, error: refused.error },
+            Ok(reason) => AuthorizerDecision { allowed: true, reason: reason.to_string(), error: None },
+            Err(refused) => {
+                AuthorizerDecision { allowed: false, reason: refused.reason, error: refused.error }
+            }
         }
     }
 }
@@ -101,9 +103,9 @@ fn account(namespace: &str, name: &str) -> UserInfo {
 }
 
 impl cel::authorizer::Authorizer for Authorizations<'_> {
-    fn authorize(&self, check: &Check<'_>, verb: &str) -> Verdict {
+    fn authorize(&self, check: &Check<'_>, verb: &str) -> AuthorizerDecision {
         let own = |text: &str| text.to_owned();
-        let question = Question {
+        let question = AuthorizationCheck {
             service_account: check.service_account.map(|(namespace, name)| (own(namespace), own(name))),
             path: own(check.path),
             group: own(check.group),
@@ -120,7 +122,7 @@ impl cel::authorizer::Authorizer for Authorizations<'_> {
             return verdict.clone();
         }
         if answers.open.is_some() {
-            return Verdict::default();
+            return AuthorizerDecision::default();
         }
         match self.ask(&question).now_or_never() {
             Some(verdict) => {
@@ -129,7 +131,7 @@ impl cel::authorizer::Authorizer for Authorizations<'_> {
             }
             None => {
                 answers.open = Some(question);
-                Verdict::default()
+                AuthorizerDecision::default()
             }
         }
     }

@@ -7,8 +7,8 @@ use cel::value::Value;
 use jsontree::Value as Json;
 use schema::object::Object;
 
-use super::{Authorizations, Fault, Inputs, Program};
-use crate::dynamic::{Surroundings, Versioned, Whose, admission_request};
+use super::{Authorizations, EvaluationError, Inputs, Program};
+use crate::dynamic::{DynamicAdmissionDeps, Versioned, Whose, admission_request};
 
 /// What all conditions of a webhook or policy may cost together: a quarter of what a policy may.
 const BUDGET: u64 = 2_500_000;
@@ -29,7 +29,7 @@ pub(crate) enum Matched {
 }
 
 /// What was judged, and how it went.
-pub(crate) struct Judged {
+pub(crate) struct MatchResult {
     pub(crate) matched: Matched,
     /// How many conditions went wrong before one refused.
     pub(crate) errors: usize,
@@ -65,7 +65,7 @@ impl Conditions {
         &self,
         seen: &Versioned<'_>,
         whose: &Whose<'_>,
-        around: &Surroundings,
+        around: &DynamicAdmissionDeps,
     ) -> Matched {
         let began = (around.now)();
         let mut request = admission_request(seen);
@@ -98,20 +98,22 @@ impl Conditions {
     }
 
     /// Judges what is at hand. A condition that does not hold decides, whatever is wrong with others.
-    pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Judged {
+    pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> MatchResult {
         let mut budget = BUDGET;
         let (mut refused, mut errors, mut failed) = (None, Vec::new(), 0);
         for (name, program) in &self.0 {
             match program.evaluate(inputs, arena, &mut budget) {
                 Ok(Value::Bool(false)) => refused = refused.or(Some(name)),
                 Ok(_) => {}
-                Err(Fault::Expression(error)) => {
+                Err(EvaluationError::Expression(error)) => {
                     failed += usize::from(refused.is_none());
                     if !errors.contains(&error) {
                         errors.push(error);
                     }
                 }
-                Err(Fault::Budget(error)) => return Judged { matched: Matched::Error(error), errors: 0 },
+                Err(EvaluationError::Budget(error)) => {
+                    return MatchResult { matched: Matched::Error(error), errors: 0 };
+                }
             }
         }
         let matched = match (refused, errors.as_slice()) {
@@ -120,6 +122,6 @@ impl Conditions {
             (None, [one]) => Matched::Error(one.clone()),
             (None, several) => Matched::Error(format!("[{}]", several.join(", "))),
         };
-        Judged { matched, errors: failed }
+        MatchResult { matched, errors: failed }
     }
 }

@@ -15,7 +15,7 @@ use schema::table::Message;
 
 use super::Authorizations;
 use crate::Attributes;
-use crate::dynamic::Aside;
+use crate::dynamic::RunBlocking;
 
 /// What expressions may refer to, in the order of [`Inputs::values`].
 const NAMES: [&str; 8] = [
@@ -44,7 +44,7 @@ pub(crate) struct Program {
 
 /// Why an expression has no value.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum EvaluationError {
     /// The expression is wrong, or wrong about this request. Others are evaluated.
     Expression(String),
     /// Nothing is evaluated any more.
@@ -71,7 +71,7 @@ pub(crate) struct Inputs<'a> {
     /// What it cost to compute variables, if there are some; who evaluates takes it from a budget.
     pub(crate) spent: Option<&'a Cell<u64>>,
     /// Where expressions are evaluated that take long; `None` for right here.
-    pub(crate) aside: Option<&'a Aside<'a>>,
+    pub(crate) aside: Option<&'a RunBlocking<'a>>,
 }
 
 impl<'a> Inputs<'a> {
@@ -171,17 +171,18 @@ impl Program {
         inputs: &Inputs<'a>,
         arena: &'a Arena,
         budget: &mut u64,
-    ) -> Result<Value<'a>, Fault> {
+    ) -> Result<Value<'a>, EvaluationError> {
         let plan = match &self.plan {
             Ok(plan) => plan,
-            Err(error) => return Err(Fault::Expression(format!("compilation error: {error}"))),
+            Err(error) => return Err(EvaluationError::Expression(format!("compilation error: {error}"))),
         };
         let evaluation = inputs.run(plan, arena);
         let of_variables = inputs.spent.map_or(0, Cell::take);
         let left = budget.checked_sub(of_variables).and_then(|left| left.checked_sub(evaluation.cost));
-        *budget = left.ok_or_else(|| Fault::Budget(OUT_OF_BUDGET.to_owned()))?;
-        let failed =
-            |error| Fault::Expression(format!("expression '{}' resulted in error: {error}", self.text));
+        *budget = left.ok_or_else(|| EvaluationError::Budget(OUT_OF_BUDGET.to_owned()))?;
+        let failed = |error| {
+            EvaluationError::Expression(format!("expression '{}' resulted in error: {error}", self.text))
+        };
         evaluation.result().map_err(failed)
     }
 }
@@ -207,7 +208,7 @@ mod tests {
                 asked.fetch_add(1, Relaxed);
                 work();
             };
-            let evaluated = |aside: Option<&Aside<'_>>| {
+            let evaluated = |aside: Option<&RunBlocking<'_>>| {
                 let (arena, mut budget) = (Arena::new(), 10_000_000);
                 let inputs = Inputs { object: Some(Value::tree(&object)), aside, ..Inputs::default() };
                 let value = program.evaluate(&inputs, &arena, &mut budget);

@@ -48,7 +48,7 @@ pub(crate) fn stored(options: Options, declared: &Declared) -> Environment {
 }
 
 /// The variables of a policy for one group of expressions and one request. All of it is in an arena.
-pub(crate) struct Computed<'a> {
+pub(crate) struct LazyVariables<'a> {
     variables: &'a Variables,
     arena: &'a Arena,
     inputs: OnceCell<Inputs<'a>>,
@@ -58,14 +58,14 @@ pub(crate) struct Computed<'a> {
     depth: Cell<u32>,
 }
 
-impl<'a> Computed<'a> {
+impl<'a> LazyVariables<'a> {
     /// What the expressions of a group see: `inputs`, and the variables that are computed from them. Without room in
     /// the arena they are missing.
     pub(crate) fn begin(variables: &'a Variables, inputs: &Inputs<'a>, arena: &'a Arena) -> Inputs<'a> {
         let without = Inputs { variables: None, ..*inputs };
         let Ok(values) = arena.cells(variables.0.len()) else { return without };
         let (spent, depth) = (Cell::new(0), Cell::new(0));
-        let computed = Computed { variables, arena, inputs: OnceCell::new(), values, spent, depth };
+        let computed = LazyVariables { variables, arena, inputs: OnceCell::new(), values, spent, depth };
         let Ok(computed) = arena.keep(computed) else { return without };
         let variables = arena.view(computed).ok();
         *computed.inputs.get_or_init(|| Inputs { variables, spent: Some(&computed.spent), ..*inputs })
@@ -95,13 +95,13 @@ impl<'a> Computed<'a> {
     }
 }
 
-impl fmt::Debug for Computed<'_> {
+impl fmt::Debug for LazyVariables<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.variables.0.iter().map(|(name, program)| (name, program.text()))).finish()
     }
 }
 
-impl<'a> MapView<'a> for Computed<'a> {
+impl<'a> MapView<'a> for LazyVariables<'a> {
     fn get(&'a self, key: &str) -> Option<Value<'a>> {
         let place = self.variables.0.iter().rposition(|(name, _)| **name == *key)?;
         let ((name, program), slot) = (self.variables.0.get(place)?, self.values.get(place)?);

@@ -17,7 +17,7 @@ const ANNOTATIONS: &str = ".image-policy.k8s.io/";
 
 /// What the webhook says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Judgement {
+pub(super) struct ReviewStatus {
     pub(super) allowed: bool,
     pub(super) reason: String,
     /// For the audit event.
@@ -66,7 +66,7 @@ pub(super) fn question(spec: Object) -> String {
 ///
 /// # Errors
 /// It is no review.
-pub(super) fn judgement(body: &[u8]) -> Result<Judgement, String> {
+pub(super) fn judgement(body: &[u8]) -> Result<ReviewStatus, String> {
     let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
     let known = |found: &str, expected: &str| found.is_empty() || found == expected;
     if !known(&meta.kind, KIND) || !known(&meta.api_version, API_VERSION) {
@@ -74,9 +74,9 @@ pub(super) fn judgement(body: &[u8]) -> Result<Judgement, String> {
         return Err(format!("no kind {kind} is registered for version {version}"));
     }
     let answer = schema::json::decode(&IMAGE_REVIEW, body).map_err(|error| error.to_string())?.object;
-    let Some(status) = child(&answer, "status") else { return Ok(Judgement::default()) };
+    let Some(status) = child(&answer, "status") else { return Ok(ReviewStatus::default()) };
     let annotations = pairs(status, "auditAnnotations");
-    Ok(Judgement {
+    Ok(ReviewStatus {
         allowed: flag(status, "allowed"),
         reason: text(status, "reason").to_owned(),
         annotations: annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),

@@ -1,7 +1,7 @@
 //! Pods whose images a webhook judges.
 #![allow(clippy::unwrap_used)]
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 
 use super::*;
@@ -111,7 +111,7 @@ fn an_answer_counts_for_a_while() {
 fn audit_events_tell_what_the_webhook_wants_told() {
     let check = |answer: Result<Value, &str>, expected: &[(&str, &str)]| {
         let plugin = plugin(&reviewer(answer), &Arc::default(), ", defaultAllow: true");
-        let (write, mut notes, pod) = (Write::default(), Notes::default(), object(pod()));
+        let (write, mut notes, pod) = (Write::default(), AdmissionNotes::default(), object(pod()));
         let attributes = Attributes {
             operation: Operation::Create,
             options: Options::None,

@@ -10,16 +10,16 @@ use crate::resource_list::ResourceList;
 const MILLI_VALUE_MAX: i64 = i64::MAX / 1000;
 
 /// What is asked for.
-pub(super) struct Asked {
+pub(super) struct RequestedResources {
     pub(super) requests: ResourceList,
     pub(super) limits: ResourceList,
 }
 
-impl Asked {
+impl RequestedResources {
     /// By a container's `resources`.
     pub(super) fn by(resources: Option<&Object>) -> Self {
         let list = |name| resources.map(|resources| ResourceList::of(resources, name)).unwrap_or_default();
-        Asked { requests: list("requests"), limits: list("limits") }
+        RequestedResources { requests: list("requests"), limits: list("limits") }
     }
 }
 
@@ -44,8 +44,8 @@ impl<'l> Constraints<'l> {
     }
 
     /// Checks requests and limits.
-    pub(super) fn check(&self, asked: &Asked, errors: &mut Vec<String>) {
-        let Asked { requests, limits } = asked;
+    pub(super) fn check(&self, asked: &RequestedResources, errors: &mut Vec<String>) {
+        let RequestedResources { requests, limits } = asked;
         let lists = |name: &String| (requests.get(name), limits.get(name));
         errors.extend(self.min.iter().filter_map(|(name, least)| self.min(name, least, lists(name))));
         errors.extend(self.max.iter().filter_map(|(name, most)| self.max(name, most, lists(name))));

@@ -7,16 +7,16 @@ use schema::object::Object;
 
 use super::names::{DEFAULT_CAPABILITIES, RESTRICTED_VOLUMES, SYSCTLS, VOLUMES};
 use super::standard::{Subject, Violation};
-use super::wording::{containers_that, context, named, plural, quoted, setters};
+use super::violation_text::{containers_that, context, named, plural, quoted, setters};
 use crate::meta::{annotation, containers};
 
-type Found = Option<Violation>;
+type CheckResult = Option<Violation>;
 
 const SECCOMP_OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_OF_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const APP_ARMOR_OF_CONTAINER: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-fn violation(reason: &'static str, detail: String) -> Found {
+fn violation(reason: &'static str, detail: String) -> CheckResult {
     Some(Violation { reason, detail })
 }
 
@@ -29,7 +29,7 @@ fn has_own_users(spec: &Object) -> bool {
     maybe_flag(spec, "hostUsers") == Some(false)
 }
 
-pub(super) fn app_armor(Subject { template, spec, .. }: Subject<'_>) -> Found {
+pub(super) fn app_armor(Subject { template, spec, .. }: Subject<'_>) -> CheckResult {
     let mut values = BTreeSet::new();
     let set = setters(spec, |context| {
         let kind = child(context, "appArmorProfile").map(|profile| text(profile, "type"));
@@ -54,7 +54,7 @@ pub(super) fn app_armor(Subject { template, spec, .. }: Subject<'_>) -> Found {
     violation(reason, format!("{setters} must not set AppArmor profile type to {values}"))
 }
 
-pub(super) fn capabilities_baseline(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn capabilities_baseline(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let mut found: BTreeSet<&str> = BTreeSet::new();
     let names = containers_that(spec, |container| {
         let bad: Vec<&str> = added(container).filter(|name| !DEFAULT_CAPABILITIES.contains(name)).collect();
@@ -80,19 +80,19 @@ fn added(container: &Object) -> impl Iterator<Item = &str> {
     capabilities(container).into_iter().flat_map(|capabilities| texts(capabilities, "add"))
 }
 
-pub(super) fn host_namespaces(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn host_namespaces(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter().filter(|name| flag(spec, name));
     let shared: Vec<String> = shared.map(|name| format!("{name}=true")).collect();
     if shared.is_empty() { None } else { violation("host namespaces", shared.join(", ")) }
 }
 
-pub(super) fn host_path_volumes(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn host_path_volumes(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let volumes = children(spec, "volumes").filter(|volume| volume.contains_key("hostPath"));
     let names: Vec<&str> = volumes.map(|volume| text(volume, "name")).collect();
     if names.is_empty() { None } else { violation("hostPath volumes", named("volume", &names)) }
 }
 
-pub(super) fn host_ports(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn host_ports(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     // Upstream sorts the numbers as texts.
     let mut found = BTreeSet::new();
     let names = containers_that(spec, |container| {
@@ -110,7 +110,7 @@ pub(super) fn host_ports(Subject { spec, .. }: Subject<'_>) -> Found {
     violation("hostPort", format!("{} {uses} {ports} {list}", named("container", &names)))
 }
 
-pub(super) fn probe_hosts(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn probe_hosts(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let (mut names, mut hosts) = (BTreeSet::new(), BTreeSet::new());
     for container in containers(spec) {
         let probes = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| child(container, probe));
@@ -134,7 +134,7 @@ pub(super) fn probe_hosts(Subject { spec, .. }: Subject<'_>) -> Found {
     violation("probe or lifecycle host", detail)
 }
 
-pub(super) fn privileged(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn privileged(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let names = containers_that(spec, |c| context(c).is_some_and(|context| flag(context, "privileged")));
     if names.is_empty() {
         return None;
@@ -145,11 +145,11 @@ pub(super) fn privileged(Subject { spec, .. }: Subject<'_>) -> Found {
     )
 }
 
-pub(super) fn proc_mount_baseline(subject: Subject<'_>) -> Found {
+pub(super) fn proc_mount_baseline(subject: Subject<'_>) -> CheckResult {
     if subject.minor >= 35 && has_own_users(subject.spec) { None } else { proc_mount(subject) }
 }
 
-pub(super) fn proc_mount(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn proc_mount(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let mut found = BTreeSet::new();
     let names = containers_that(spec, |container| {
         let mount = context(container).and_then(|context| maybe_text(context, "procMount"));
@@ -164,7 +164,7 @@ pub(super) fn proc_mount(Subject { spec, .. }: Subject<'_>) -> Found {
     violation("procMount", format!("{names} must not set securityContext.procMount to {mounts}"))
 }
 
-pub(super) fn se_linux(Subject { spec, minor, .. }: Subject<'_>) -> Found {
+pub(super) fn se_linux(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
     let (mut types, mut user, mut role) = (BTreeSet::new(), false, false);
     let setters = setters(spec, |context| {
         let Some(options) = child(context, "seLinuxOptions") else { return false };
@@ -190,12 +190,12 @@ pub(super) fn se_linux(Subject { spec, minor, .. }: Subject<'_>) -> Found {
     violation("seLinuxOptions", detail)
 }
 
-pub(super) fn seccomp_baseline(subject: Subject<'_>) -> Found {
-    if subject.minor < 19 { seccomp_annotations(subject) } else { seccomp_set_badly(subject.spec) }
+pub(super) fn seccomp_baseline(subject: Subject<'_>) -> CheckResult {
+    if subject.minor < 19 { seccomp_annotations(subject) } else { seccomp_profile_invalid(subject.spec) }
 }
 
 /// Before there was a field.
-fn seccomp_annotations(Subject { template, spec, .. }: Subject<'_>) -> Found {
+fn seccomp_annotations(Subject { template, spec, .. }: Subject<'_>) -> CheckResult {
     let of_containers = containers(spec).map(|c| format!("{SECCOMP_OF_CONTAINER}{}", text(c, "name")));
     let keys = std::iter::once(SECCOMP_OF_POD.to_owned()).chain(of_containers);
     let fine = |profile: &str| {
@@ -225,7 +225,7 @@ fn is_safe(kind: &str) -> bool {
     matches!(kind, "Localhost" | "RuntimeDefault")
 }
 
-fn seccomp_set_badly(spec: &Object) -> Found {
+fn seccomp_profile_invalid(spec: &Object) -> CheckResult {
     let mut found = BTreeSet::new();
     let setters = setters(spec, |context| {
         let bad = seccomp_type(context).filter(|kind| !is_safe(kind));
@@ -236,11 +236,11 @@ fn seccomp_set_badly(spec: &Object) -> Found {
     violation("seccompProfile", detail)
 }
 
-pub(super) fn seccomp_restricted(Subject { spec, minor, .. }: Subject<'_>) -> Found {
+pub(super) fn seccomp_restricted(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
     if minor >= 25 && is_windows(spec) {
         return None;
     }
-    if let Some(violation) = seccomp_set_badly(spec) {
+    if let Some(violation) = seccomp_profile_invalid(spec) {
         return Some(violation);
     }
     if context(spec).and_then(seccomp_type).is_some() {
@@ -255,14 +255,14 @@ pub(super) fn seccomp_restricted(Subject { spec, minor, .. }: Subject<'_>) -> Fo
     violation("seccompProfile", format!("pod or {names} must set {wanted}"))
 }
 
-pub(super) fn sysctls(Subject { spec, minor, .. }: Subject<'_>) -> Found {
+pub(super) fn sysctls(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
     let set = context(spec).into_iter().flat_map(|context| children(context, "sysctls"));
     let safe = |name: &str| SYSCTLS.iter().any(|(safe, since)| *safe == name && *since <= minor);
     let bad: Vec<&str> = set.map(|sysctl| text(sysctl, "name")).filter(|name| !safe(name)).collect();
     if bad.is_empty() { None } else { violation("forbidden sysctls", bad.join(", ")) }
 }
 
-pub(super) fn windows_host_process(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn windows_host_process(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let setters = setters(spec, |context| {
         child(context, "windowsOptions").is_some_and(|options| flag(options, "hostProcess"))
     })?;
@@ -272,7 +272,7 @@ pub(super) fn windows_host_process(Subject { spec, .. }: Subject<'_>) -> Found {
     )
 }
 
-pub(super) fn privilege_escalation(Subject { spec, minor, .. }: Subject<'_>) -> Found {
+pub(super) fn privilege_escalation(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
     if minor >= 25 && is_windows(spec) {
         return None;
     }
@@ -286,7 +286,7 @@ pub(super) fn privilege_escalation(Subject { spec, minor, .. }: Subject<'_>) -> 
     violation("allowPrivilegeEscalation != false", detail)
 }
 
-pub(super) fn capabilities_restricted(Subject { spec, minor, .. }: Subject<'_>) -> Found {
+pub(super) fn capabilities_restricted(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
     if minor >= 25 && is_windows(spec) {
         return None;
     }
@@ -311,7 +311,7 @@ pub(super) fn capabilities_restricted(Subject { spec, minor, .. }: Subject<'_>) 
     if details.is_empty() { None } else { violation("unrestricted capabilities", details.join("; ")) }
 }
 
-pub(super) fn volume_types(Subject { spec, .. }: Subject<'_>) -> Found {
+pub(super) fn volume_types(Subject { spec, .. }: Subject<'_>) -> CheckResult {
     let (mut names, mut types) = (Vec::new(), BTreeSet::new());
     for volume in children(spec, "volumes") {
         if VOLUMES.iter().any(|kind| volume.contains_key(*kind)) {
@@ -330,7 +330,7 @@ pub(super) fn volume_types(Subject { spec, .. }: Subject<'_>) -> Found {
     violation("restricted volume types", detail)
 }
 
-pub(super) fn run_as_non_root(Subject { spec, minor, .. }: Subject<'_>) -> Found {
+pub(super) fn run_as_non_root(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
     if minor >= 35 && has_own_users(spec) {
         return None;
     }
@@ -350,7 +350,7 @@ pub(super) fn run_as_non_root(Subject { spec, minor, .. }: Subject<'_>) -> Found
     violation(reason, format!("pod or {names} must set securityContext.runAsNonRoot=true"))
 }
 
-pub(super) fn run_as_user(Subject { spec, minor, .. }: Subject<'_>) -> Found {
+pub(super) fn run_as_user(Subject { spec, minor, .. }: Subject<'_>) -> CheckResult {
     if minor >= 35 && has_own_users(spec) {
         return None;
     }

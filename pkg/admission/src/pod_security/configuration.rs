@@ -44,7 +44,7 @@ const FILE: ConfigurationFile = ConfigurationFile {
 
 /// Why a configuration is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PodSecurityFlaw {
+pub enum PodSecurityConfigError {
     /// The text is no configuration.
     Unreadable(String),
     /// What it says makes no sense.
@@ -65,13 +65,15 @@ impl PodSecurityConfiguration {
     ///
     /// # Errors
     /// What upstream says of the text.
-    pub fn parse(text: &[u8]) -> Result<Self, PodSecurityFlaw> {
+    pub fn parse(text: &[u8]) -> Result<Self, PodSecurityConfigError> {
         if text.is_empty() {
             return Ok(PodSecurityConfiguration::default());
         }
-        let members = FILE.read(text).map_err(|error| PodSecurityFlaw::Unreadable(error.into()))?.members;
-        let otherwise = policy(child(&members, "defaults"))
-            .map_err(|flaws| PodSecurityFlaw::Unsound(format!("PodSecurity configuration error: {flaws}")))?;
+        let members =
+            FILE.read(text).map_err(|error| PodSecurityConfigError::Unreadable(error.into()))?.members;
+        let otherwise = policy(child(&members, "defaults")).map_err(|flaws| {
+            PodSecurityConfigError::Unsound(format!("PodSecurity configuration error: {flaws}"))
+        })?;
         let mut errors = Vec::new();
         let exemptions = child(&members, "exemptions");
         let label = |name: &str| name_is_dns_label(name, false);
@@ -85,7 +87,7 @@ impl PodSecurityConfiguration {
         let usernames = exempt(exemptions, "usernames", some, &mut errors);
         match field::aggregate(&errors) {
             None => Ok(PodSecurityConfiguration { otherwise, usernames, namespaces, runtime_classes }),
-            Some(errors) => Err(PodSecurityFlaw::Unsound(format!("PodSecurity invalid: {errors}"))),
+            Some(errors) => Err(PodSecurityConfigError::Unsound(format!("PodSecurity invalid: {errors}"))),
         }
     }
 
@@ -161,7 +163,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn parse(version: &str, rest: &str) -> Result<PodSecurityConfiguration, PodSecurityFlaw> {
+    fn parse(version: &str, rest: &str) -> Result<PodSecurityConfiguration, PodSecurityConfigError> {
         let head = format!(
             "apiVersion: pod-security.admission.config.k8s.io/{version}\nkind: PodSecurityConfiguration\n"
         );
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn a_text_is_refused_in_upstreams_words() {
         let unsound = |rest: &str, expected: &str| {
-            assert_eq!(parse("v1", rest), Err(PodSecurityFlaw::Unsound(expected.to_owned())));
+            assert_eq!(parse("v1", rest), Err(PodSecurityConfigError::Unsound(expected.to_owned())));
         };
         unsound(
             "defaults: {enforce: x}",
@@ -203,6 +205,6 @@ mod tests {
             "PodSecurity invalid: [exemptions.namespaces[1]: Duplicate value: \"a\", exemptions.usernames[0]: Invalid value: \"\": username must not be empty]",
         );
         let unreadable = "strict decoding error: unknown field \"default\"".to_owned();
-        assert_eq!(parse("v1", "default: {}"), Err(PodSecurityFlaw::Unreadable(unreadable)));
+        assert_eq!(parse("v1", "default: {}"), Err(PodSecurityConfigError::Unreadable(unreadable)));
     }
 }

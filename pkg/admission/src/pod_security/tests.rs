@@ -310,7 +310,7 @@ fn who_is_exempt_is_counted_and_asked_nothing() {
 fn the_audit_event_says_what_was_decided() {
     let check = |labels: &[(&str, &str)], exemptions: &str, expected: &[(&str, &str)]| {
         let plugin = told(labels, &format!("exemptions: {exemptions}"), &Arc::default());
-        let (write, mut notes) = (Write::default(), Notes::default());
+        let (write, mut notes) = (Write::default(), AdmissionNotes::default());
         let pod = object(json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}}));
         let attributes = write.attributes("p");
         let judged = plugin.validate(&attributes, Some(&pod), &mut notes);

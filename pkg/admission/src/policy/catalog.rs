@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::index::Index;
 use super::model::{Binding, Policy};
 use crate::Attributes;
-use crate::dynamic::{Invocation, Memo, Versions};
+use crate::dynamic::{Invocation, MatchCache, Versions};
 
 /// A policy that some binding refers to.
 struct Hook<E> {
@@ -38,12 +38,12 @@ type Candidates<E> = Arc<[Candidate<E>]>;
 /// endpoint: a request that concerns none of them costs one look-up, however many there are.
 pub struct Policies<E> {
     hooks: Vec<Hook<E>>,
-    memo: Memo<Candidate<E>>,
+    memo: MatchCache<Candidate<E>>,
 }
 
 impl<E> Default for Policies<E> {
     fn default() -> Self {
-        Policies { hooks: Vec::new(), memo: Memo::default() }
+        Policies { hooks: Vec::new(), memo: MatchCache::default() }
     }
 }
 
@@ -66,13 +66,13 @@ impl<E> Policies<E> {
             let all = all.then(|| Arc::new(Index::new(&bindings, 0..bindings.len())));
             Some(Hook { policy, bindings, all })
         };
-        Policies { hooks: policies.into_iter().filter_map(hook).collect(), memo: Memo::default() }
+        Policies { hooks: policies.into_iter().filter_map(hook).collect(), memo: MatchCache::default() }
     }
 
     /// All of these, and then all of the others. Bindings stay with the policies that they were given with.
     pub fn followed_by(&self, others: &Self) -> Self {
         let hooks = self.hooks.iter().chain(&others.hooks).cloned();
-        Policies { hooks: hooks.collect(), memo: Memo::default() }
+        Policies { hooks: hooks.collect(), memo: MatchCache::default() }
     }
 
     /// Whether there are none.

@@ -62,7 +62,7 @@ impl Index {
     }
 
     /// Whether the labels of the namespace make a difference.
-    pub(super) fn asks_for_namespace(&self) -> bool {
+    pub(super) fn needs_namespace(&self) -> bool {
         !self.by_namespace.is_empty()
     }
 

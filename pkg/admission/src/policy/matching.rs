@@ -60,7 +60,7 @@ impl<'r> Matching<'r> {
         let a = self.a;
         let objects = [object, a.old];
         let is_namespace = a.resource.plural == "namespaces";
-        if !candidate.index.asks_for_namespace() || a.namespace.is_empty() && !is_namespace {
+        if !candidate.index.needs_namespace() || a.namespace.is_empty() && !is_namespace {
             return candidate.index.find(&Labels::Any, objects);
         }
         if let Some(object) = object.filter(|_| is_namespace && a.subresource().is_empty() && a.writes()) {

@@ -8,18 +8,18 @@ use apimachinery::status::{Cause, Reason, Status};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use super::about::{About, Requests};
-use super::applied::{Unchanged, changed};
+use super::apply_change::{Unchanged, changed};
 use super::catalog::{Candidate, Policies};
 use super::figures::error_type;
 use super::matching::Matching;
 use super::model::{Binding, Policy};
 use super::mutations::{Change, Mutation, Mutations};
 use super::params::Param;
+use super::policy_request::{PolicyRequest, Requests};
 use super::{PolicyParts, applicable};
-use crate::dynamic::{Edited, Invocation, Versioned};
+use crate::dynamic::{EditedObject, Invocation, Versioned};
 use crate::expressions::Authorizations;
-use crate::{Attributes, Notes, Operation, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Operation, Plugin, Verdict};
 
 /// The plugin.
 pub struct MutatingAdmissionPolicy(PolicyParts);
@@ -48,7 +48,12 @@ impl Plugin for MutatingAdmissionPolicy {
         a.operation != Operation::Delete && !self.policies(a).is_some_and(|policies| policies.is_empty())
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&mut Object>,
+        notes: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(policies) = self.policies(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
@@ -72,14 +77,14 @@ impl Plugin for MutatingAdmissionPolicy {
 }
 
 /// A policy that is applied for a binding, with one of its params.
-struct Applied<'c> {
+struct SelectedMutation<'c> {
     policy: &'c Policy<Mutations>,
     binding: &'c Binding,
     invocation: Invocation,
     param: Option<Param>,
 }
 
-impl Applied<'_> {
+impl SelectedMutation<'_> {
     /// Tells it from all others, in this round and the next.
     fn key(&self) -> Box<str> {
         let param = self.param.as_ref().map(|param| {
@@ -103,7 +108,7 @@ enum Failure {
 }
 
 /// What the client is told of a policy that failed.
-struct Told {
+struct PolicyFailure {
     message: String,
     /// Whether the reason is `Invalid`.
     invalid: bool,
@@ -115,7 +120,7 @@ struct Dispatch<'r> {
     a: &'r Attributes<'r>,
     matching: Matching<'r>,
     authorizations: Authorizations<'r>,
-    failures: Vec<Told>,
+    failures: Vec<PolicyFailure>,
 }
 
 impl<'r> Dispatch<'r> {
@@ -129,7 +134,7 @@ impl<'r> Dispatch<'r> {
             }
             None => format!("policy {} denied request: {why}", quote(&policy.name)),
         };
-        self.failures.push(Told { message, invalid });
+        self.failures.push(PolicyFailure { message, invalid });
     }
 
     fn misconfigured<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: &str) {
@@ -142,7 +147,7 @@ impl<'r> Dispatch<'r> {
         &mut self,
         candidates: &'c [Candidate<Mutations>],
         object: Option<&Object>,
-    ) -> Vec<Applied<'c>> {
+    ) -> Vec<SelectedMutation<'c>> {
         let mut applied = Vec::new();
         for candidate in candidates {
             let policy = &*candidate.policy;
@@ -178,7 +183,7 @@ impl<'r> Dispatch<'r> {
                 match self.matching.params(policy, binding).await {
                     Ok(params) => applied.extend(params.into_iter().map(|param| {
                         let invocation = invocation.clone();
-                        Applied { policy, binding, invocation, param }
+                        SelectedMutation { policy, binding, invocation, param }
                     })),
                     Err(why) => self.misconfigured(policy, Some(binding), &why),
                 }
@@ -193,11 +198,11 @@ impl<'r> Dispatch<'r> {
     /// The Status for the client where the fault is not a policy's.
     async fn apply(
         &mut self,
-        applied: &[Applied<'_>],
+        applied: &[SelectedMutation<'_>],
         mut object: Option<&mut Object>,
-        notes: &mut Notes,
+        notes: &mut AdmissionNotes,
     ) -> Verdict {
-        let again = notes.is_again();
+        let again = notes.is_reinvocation();
         if again && notes.policies.left.as_ref() != object.as_deref() {
             notes.policies.changed();
         }
@@ -222,7 +227,7 @@ impl<'r> Dispatch<'r> {
         }
         if changed {
             notes.policies.changed();
-            notes.ask_again();
+            notes.request_reinvocation();
         }
         notes.policies.leave(object.as_deref());
         Ok(())
@@ -231,7 +236,7 @@ impl<'r> Dispatch<'r> {
     /// Whether the conditions of a policy hold.
     async fn meets(
         &mut self,
-        one: &Applied<'_>,
+        one: &SelectedMutation<'_>,
         object: Option<&Object>,
         namespace: Option<&Object>,
     ) -> Result<bool, Box<Status>> {
@@ -257,12 +262,12 @@ impl<'r> Dispatch<'r> {
 
     fn about<'t>(
         &'t self,
-        one: &'t Applied<'_>,
+        one: &'t SelectedMutation<'_>,
         seen: &'t Versioned<'t>,
         requests: &'t Requests,
         namespace: Option<&'t Object>,
-    ) -> About<'t> {
-        About {
+    ) -> PolicyRequest<'t> {
+        PolicyRequest {
             seen,
             requests,
             param: one.param.as_ref(),
@@ -275,10 +280,10 @@ impl<'r> Dispatch<'r> {
     /// Makes the mutations of a policy, and says whether any was made.
     async fn mutate(
         &mut self,
-        one: &Applied<'_>,
+        one: &SelectedMutation<'_>,
         object: &mut Object,
         namespace: Option<&Object>,
-        notes: &mut Notes,
+        notes: &mut AdmissionNotes,
     ) -> Result<bool, Box<Status>> {
         let mut made = false;
         for mutation in &one.policy.rules.mutations {
@@ -311,11 +316,11 @@ impl<'r> Dispatch<'r> {
     /// The object as a mutation wants it; `None` if it wants it as it is.
     async fn mutated(
         &self,
-        one: &Applied<'_>,
+        one: &SelectedMutation<'_>,
         mutation: &Mutation,
         object: &Object,
         namespace: Option<&Object>,
-    ) -> Result<Option<Edited>, Failure> {
+    ) -> Result<Option<EditedObject>, Failure> {
         let (a, versions) = (self.a, self.parts.around.versions.as_ref());
         let endpoint = one.invocation.endpoint(a);
         let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(Failure::Request)?;

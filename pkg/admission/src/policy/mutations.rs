@@ -8,10 +8,10 @@ use jsontree::{Value as Json, json};
 use schema::object::Object;
 
 use super::BUDGET;
-use super::about::About;
+use super::json_converter::{JsonConverter, check_types};
 use super::model::{Policy, Rules};
-use super::native::{Native, check_types};
-use crate::expressions::{Computed, Fault, Program, stored};
+use super::policy_request::PolicyRequest;
+use crate::expressions::{EvaluationError, LazyVariables, Program, stored};
 
 /// The mutations of a policy.
 pub struct Mutations {
@@ -59,15 +59,15 @@ impl Policy<Mutations> {
     ///
     /// # Errors
     /// What is wrong with it, in upstream's words.
-    pub(super) fn change(&self, mutation: &Mutation, about: &About<'_>) -> Result<Change, String> {
+    pub(super) fn change(&self, mutation: &Mutation, about: &PolicyRequest<'_>) -> Result<Change, String> {
         if let Some(error) = mutation.program.error() {
             return Err(error.to_owned());
         }
         let (arena, mut budget) = (Arena::new(), BUDGET);
-        let inputs = Computed::begin(&self.variables, &about.inputs(&arena), &arena);
+        let inputs = LazyVariables::begin(&self.variables, &about.inputs(&arena), &arena);
         let value = mutation.program.evaluate(&inputs, &arena, &mut budget);
         let value = value.map_err(|fault| match fault {
-            Fault::Expression(why) | Fault::Budget(why) => why,
+            EvaluationError::Expression(why) | EvaluationError::Budget(why) => why,
         })?;
         if mutation.applies {
             configuration(value).map(Change::Configuration)
@@ -83,7 +83,7 @@ fn mismatch(why: String) -> String {
 
 fn configuration(value: Value<'_>) -> Result<Object, String> {
     check_types(value).map_err(mismatch)?;
-    match Native::new().json(value)? {
+    match JsonConverter::new().json(value)? {
         Json::Object(object) => Ok(object),
         // The compiler has seen to it that this does not happen.
         _ => {
@@ -96,7 +96,7 @@ fn patch(value: Value<'_>) -> Result<Json, String> {
     let Value::List(list) = value else {
         return Err(mismatch("JSONPatchType.expression should evaluate to array".to_owned()));
     };
-    let mut native = Native::new();
+    let mut native = JsonConverter::new();
     let mut operations = Vec::new();
     for operation in list.iter() {
         let Value::Opaque(Opaque::Object { fields, .. }) = operation else {
@@ -108,7 +108,7 @@ fn patch(value: Value<'_>) -> Result<Json, String> {
     Ok(Json::Array(operations))
 }
 
-fn patch_operation(fields: &[(&str, Value<'_>)], native: &mut Native) -> Result<Object, String> {
+fn patch_operation(fields: &[(&str, Value<'_>)], native: &mut JsonConverter) -> Result<Object, String> {
     let mut operation = Object::new();
     // Those that are not set are empty texts.
     for name in ["op", "path"] {

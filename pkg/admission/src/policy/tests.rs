@@ -16,9 +16,9 @@ use schema::builtin;
 use schema::object::Object;
 
 use super::*;
-use crate::dynamic::{Edited, Versions};
+use crate::dynamic::{EditedObject, Versions};
 use crate::testing::{Permits, Store, Write, object};
-use crate::{Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Plugin, Verdict};
 
 /// One version of everything, with no defaults.
 struct OneVersion;
@@ -44,9 +44,9 @@ impl Versions for OneVersion {
         schema::patch::text(at.message, object).map_err(|error| error.to_string())
     }
 
-    async fn read(&self, _: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<Edited, String> {
+    async fn read(&self, _: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<EditedObject, String> {
         schema::json::decode(at.message, text)
-            .map(|decoded| Edited { object: decoded.object, shares_labels: false })
+            .map(|decoded| EditedObject { object: decoded.object, shares_labels: false })
             .map_err(|error| error.to_string())
     }
 }
@@ -87,7 +87,7 @@ struct Fixed {
     mutating: Option<Arc<Policies<Mutations>>>,
 }
 
-impl Configured for Fixed {
+impl PolicySource for Fixed {
     fn validating(&self) -> Option<Arc<Policies<Validations>>> {
         self.validating.clone()
     }
@@ -108,7 +108,7 @@ fn parts(configured: Fixed) -> PolicyParts {
     PolicyParts {
         configured: Arc::new(configured),
         params: Arc::new(maps),
-        around: Surroundings {
+        around: DynamicAdmissionDeps {
             versions: Arc::new(OneVersion),
             objects: Store::of([("namespaces", namespace)]),
             authorizer: Arc::new(Permits(&["use pods p"])),
@@ -161,8 +161,8 @@ fn pod(spec: Value) -> Object {
 }
 
 /// What becomes of the creation of a pod.
-fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, Notes) {
-    let (write, mut notes) = (Write::default(), Notes::default());
+fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, AdmissionNotes) {
+    let (write, mut notes) = (Write::default(), AdmissionNotes::default());
     let plugin = ValidatingAdmissionPolicy::new(parts.clone());
     let a = write.attributes("p");
     assert!(plugin.handles(&a));

@@ -8,16 +8,16 @@ use async_trait::async_trait;
 use schema::json_write::write_string;
 use schema::object::Object;
 
-use super::about::{About, Requests};
 use super::catalog::{Candidate, Policies};
 use super::figures::{Enforced, error_type};
 use super::matching::Matching;
 use super::model::{Action, Binding, Policy};
-use super::validations::{Annotated, Decision, Judgement, Validations};
+use super::policy_request::{PolicyRequest, Requests};
+use super::validations::{AnnotationResult, Decision, ValidationResult, Validations};
 use super::{PolicyParts, applicable};
 use crate::dynamic::{Invocation, Versioned};
 use crate::expressions::Authorizations;
-use crate::{Attributes, Level, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 /// The most bytes of an audit annotation that a policy makes.
@@ -49,7 +49,12 @@ impl Plugin for ValidatingAdmissionPolicy {
         !self.policies(a).is_some_and(|policies| policies.is_empty())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        notes: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(policies) = self.policies(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
@@ -74,7 +79,7 @@ impl Plugin for ValidatingAdmissionPolicy {
 }
 
 /// What policies are told in one version.
-struct Told<'r> {
+struct PolicyView<'r> {
     seen: Versioned<'r>,
     requests: Requests,
 }
@@ -87,21 +92,21 @@ struct Dispatch<'r> {
     matching: Matching<'r>,
     authorizations: Authorizations<'r>,
     /// In the version of the request.
-    own: Option<Arc<Told<'r>>>,
+    own: Option<Arc<PolicyView<'r>>>,
     /// The first refusal.
-    denied: Option<Denied>,
+    denied: Option<Rejection>,
 }
 
 /// A refusal.
-struct Denied {
+struct Rejection {
     message: String,
     reason: Reason,
 }
 
-impl Denied {
+impl Rejection {
     fn new<E>(policy: &Policy<E>, binding: Option<&Binding>, message: &str, reason: &str) -> Self {
         let with = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
-        Denied {
+        Rejection {
             message: format!("ValidatingAdmissionPolicy '{}'{with} denied request: {message}", policy.name),
             reason: if reason.is_empty() { Reason::Invalid } else { reason.into() },
         }
@@ -123,18 +128,18 @@ impl Denied {
 }
 
 /// The audit annotations of a policy, by key: bindings with different params have different values.
-type Collected = Vec<(Box<str>, Vec<String>)>;
+type AnnotationValues = Vec<(Box<str>, Vec<String>)>;
 
 impl<'r> Dispatch<'r> {
     /// Notes that a policy or binding cannot be applied.
     fn misconfigured(&mut self, policy: &Policy<Validations>, binding: Option<&Binding>, why: &str) {
         if !policy.ignores_failures {
             let what = if binding.is_some() { "binding" } else { "policy" };
-            self.deny(Denied::new(policy, binding, &format!("failed to configure {what}: {why}"), ""));
+            self.deny(Rejection::new(policy, binding, &format!("failed to configure {what}: {why}"), ""));
         }
     }
 
-    fn deny(&mut self, denied: Denied) {
+    fn deny(&mut self, denied: Rejection) {
         self.denied.get_or_insert(denied);
     }
 
@@ -142,7 +147,7 @@ impl<'r> Dispatch<'r> {
     ///
     /// # Errors
     /// The Status for the client where the fault is not the policy's.
-    async fn policy(&mut self, candidate: &Candidate<Validations>, notes: &mut Notes) -> Verdict {
+    async fn policy(&mut self, candidate: &Candidate<Validations>, notes: &mut AdmissionNotes) -> Verdict {
         let policy = &*candidate.policy;
         let invocation = match self.matching.policy(candidate, self.object).await {
             Ok(Some(invocation)) => invocation,
@@ -152,7 +157,7 @@ impl<'r> Dispatch<'r> {
                 return Ok(());
             }
         };
-        let (mut collected, mut told) = (Collected::new(), None);
+        let (mut collected, mut told) = (AnnotationValues::new(), None);
         for place in self.matching.places(candidate, self.object).await {
             let Some(binding) = candidate.binding(place) else { continue };
             match self.matching.binding(binding, self.object).await {
@@ -175,9 +180,9 @@ impl<'r> Dispatch<'r> {
     async fn binding<'i>(
         &mut self,
         (policy, binding): (&Policy<Validations>, &Binding),
-        (invocation, converted): (&'i Invocation, &mut Option<Arc<Told<'i>>>),
-        collected: &mut Collected,
-        notes: &mut Notes,
+        (invocation, converted): (&'i Invocation, &mut Option<Arc<PolicyView<'i>>>),
+        collected: &mut AnnotationValues,
+        notes: &mut AdmissionNotes,
     ) -> Verdict
     where
         'r: 'i,
@@ -211,7 +216,7 @@ impl<'r> Dispatch<'r> {
         let namespace = self.matching.namespace().await?;
         let mut judgements = Vec::with_capacity(params.len());
         for param in &params {
-            let about = About {
+            let about = PolicyRequest {
                 seen: &told.seen,
                 requests: &told.requests,
                 param: param.as_ref(),
@@ -228,7 +233,7 @@ impl<'r> Dispatch<'r> {
     }
 
     /// What policies are told in the version of the request: made once.
-    async fn own(&mut self) -> Result<Arc<Told<'r>>, String> {
+    async fn own(&mut self) -> Result<Arc<PolicyView<'r>>, String> {
         if let Some(own) = &self.own {
             return Ok(Arc::clone(own));
         }
@@ -241,9 +246,9 @@ impl<'r> Dispatch<'r> {
     fn enforce(
         &mut self,
         (policy, binding): (&Policy<Validations>, &Binding),
-        judgement: Judgement,
-        collected: &mut Collected,
-        notes: &mut Notes,
+        judgement: ValidationResult,
+        collected: &mut AnnotationValues,
+        notes: &mut AdmissionNotes,
     ) {
         let names = (&*policy.name, &*binding.name);
         let figures = &self.parts.figures;
@@ -258,7 +263,7 @@ impl<'r> Dispatch<'r> {
                 match action {
                     Action::Deny => {
                         self.denied.get_or_insert_with(|| {
-                            Denied::new(policy, Some(binding), &decision.message, &decision.reason)
+                            Rejection::new(policy, Some(binding), &decision.message, &decision.reason)
                         });
                         count(Enforced::Deny);
                     }
@@ -277,12 +282,12 @@ impl<'r> Dispatch<'r> {
                 }
             }
         }
-        for Annotated { key, value, took } in judgement.annotations {
+        for AnnotationResult { key, value, took } in judgement.annotations {
             match value {
                 Ok(value) => collect(collected, key, value),
                 Err(why) => {
                     figures.checked(names, error_type(&why), Enforced::Deny, took);
-                    self.deny(Denied::new(policy, Some(binding), &why, ""));
+                    self.deny(Rejection::new(policy, Some(binding), &why, ""));
                 }
             }
         }
@@ -290,7 +295,7 @@ impl<'r> Dispatch<'r> {
 }
 
 /// Evaluates a policy until its authorizer has answered all questions.
-async fn settled(policy: &Policy<Validations>, about: &About<'_>) -> Judgement {
+async fn settled(policy: &Policy<Validations>, about: &PolicyRequest<'_>) -> ValidationResult {
     loop {
         let judgement = policy.judge(about);
         if !about.authorizations.is_open() {
@@ -305,14 +310,14 @@ async fn told<'t>(
     a: &'t Attributes<'t>,
     endpoint: &'t api::resources::Resource<'t>,
     object: Option<&'t Object>,
-) -> Result<Told<'t>, String> {
+) -> Result<PolicyView<'t>, String> {
     let seen = Versioned::new(parts.around.versions.as_ref(), a, endpoint, object).await;
     let seen = seen.map_err(|status| status.message)?;
-    Ok(Told { requests: Requests::new(&seen), seen })
+    Ok(PolicyView { requests: Requests::new(&seen), seen })
 }
 
 /// Adds a value under a key, unless it is there.
-fn collect(collected: &mut Collected, key: Box<str>, value: String) {
+fn collect(collected: &mut AnnotationValues, key: Box<str>, value: String) {
     let value = match value.as_bytes().get(..ANNOTATION_BYTES_MAX) {
         Some(bytes) if value.len() > ANNOTATION_BYTES_MAX => String::from_utf8_lossy(bytes).into_owned(),
         _ => value,

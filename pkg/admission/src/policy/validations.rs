@@ -9,10 +9,10 @@ use cel::value::Value;
 use schema::object::Object;
 
 use super::BUDGET;
-use super::about::About;
 use super::model::{Policy, Rules};
+use super::policy_request::PolicyRequest;
 use crate::Now;
-use crate::expressions::{Computed, Fault, Inputs, Program, stored};
+use crate::expressions::{EvaluationError, Inputs, LazyVariables, Program, stored};
 
 /// The most bytes of a message that an expression made.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
@@ -81,7 +81,7 @@ pub(super) struct Decision {
 
 /// An audit annotation, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Annotated {
+pub(super) struct AnnotationResult {
     pub(super) key: Box<str>,
     pub(super) value: Result<String, String>,
     pub(super) took: Duration,
@@ -89,17 +89,17 @@ pub(super) struct Annotated {
 
 /// What a policy says of a request; nothing if that passes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Judgement {
+pub(super) struct ValidationResult {
     pub(super) decisions: Vec<Decision>,
-    pub(super) annotations: Vec<Annotated>,
+    pub(super) annotations: Vec<AnnotationResult>,
 }
 
 impl Policy<Validations> {
     /// Evaluates it. What was asked of an authorizer that does not answer at once makes the result worth nothing.
-    pub(super) fn judge(&self, about: &About<'_>) -> Judgement {
+    pub(super) fn judge(&self, about: &PolicyRequest<'_>) -> ValidationResult {
         match about.meets(self) {
             Ok(true) => {}
-            Ok(false) => return Judgement::default(),
+            Ok(false) => return ValidationResult::default(),
             Err(why) => return self.failed(why),
         }
         let arena = Arena::new();
@@ -107,14 +107,14 @@ impl Policy<Validations> {
         let now = about.around.now.as_ref();
         let judged = self.validated(&inputs, &arena, now).and_then(|decisions| {
             let annotations = self.annotated(&inputs, &arena, now)?;
-            Ok(Judgement { decisions, annotations })
+            Ok(ValidationResult { decisions, annotations })
         });
         judged.unwrap_or_else(|why| self.failed(why))
     }
 
     /// Nothing could be evaluated.
-    fn failed(&self, why: String) -> Judgement {
-        Judgement { decisions: vec![self.failure(0, why, Duration::ZERO)], annotations: Vec::new() }
+    fn failed(&self, why: String) -> ValidationResult {
+        ValidationResult { decisions: vec![self.failure(0, why, Duration::ZERO)], annotations: Vec::new() }
     }
 
     fn failure(&self, index: usize, message: String, took: Duration) -> Decision {
@@ -131,15 +131,15 @@ impl Policy<Validations> {
         arena: &'a Arena,
         now: &Now,
     ) -> Result<Vec<Decision>, String> {
-        let inputs = Computed::begin(&self.variables, inputs, arena);
+        let inputs = LazyVariables::begin(&self.variables, inputs, arena);
         let mut budget = BUDGET;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rules.validations.len());
         for validation in &self.rules.validations {
             let began = now();
             let passed = match validation.program.evaluate(&inputs, arena, &mut budget) {
                 Ok(value) => Ok(matches!(value, Value::Bool(true))),
-                Err(Fault::Expression(why)) => Err(why),
-                Err(Fault::Budget(why)) => return Err(why),
+                Err(EvaluationError::Expression(why)) => Err(why),
+                Err(EvaluationError::Budget(why)) => return Err(why),
             };
             outcomes.push(Outcome { passed, took: now().saturating_duration_since(began) });
         }
@@ -187,7 +187,7 @@ impl Policy<Validations> {
         mut budget: u64,
     ) -> Result<Vec<Option<String>>, String> {
         let inputs = Inputs { authorizer: None, ..*inputs };
-        let inputs = Computed::begin(&self.variables, &inputs, arena);
+        let inputs = LazyVariables::begin(&self.variables, &inputs, arena);
         let mut messages = Vec::with_capacity(self.rules.validations.len());
         for validation in &self.rules.validations {
             let Some(program) = &validation.message_expression else {
@@ -196,8 +196,8 @@ impl Policy<Validations> {
             };
             messages.push(match program.evaluate(&inputs, arena, &mut budget) {
                 Ok(Value::String(message)) => usable(message),
-                Ok(_) | Err(Fault::Expression(_)) => None,
-                Err(Fault::Budget(why)) => return Err(why),
+                Ok(_) | Err(EvaluationError::Expression(_)) => None,
+                Err(EvaluationError::Budget(why)) => return Err(why),
             });
         }
         Ok(messages)
@@ -212,23 +212,23 @@ impl Policy<Validations> {
         inputs: &Inputs<'a>,
         arena: &'a Arena,
         now: &Now,
-    ) -> Result<Vec<Annotated>, String> {
+    ) -> Result<Vec<AnnotationResult>, String> {
         if self.rules.annotations.is_empty() {
             return Ok(Vec::new());
         }
         let inputs = Inputs { authorizer: None, ..*inputs };
-        let inputs = Computed::begin(&self.variables, &inputs, arena);
+        let inputs = LazyVariables::begin(&self.variables, &inputs, arena);
         let (mut budget, mut annotated) = (BUDGET, Vec::new());
         for Annotation { key, program } in &self.rules.annotations {
             let began = now();
             let value = match program.evaluate(&inputs, arena, &mut budget) {
                 Ok(Value::String(value)) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
                 Ok(_) => continue,
-                Err(Fault::Expression(_)) if self.ignores_failures => continue,
-                Err(Fault::Expression(why)) => Err(why),
-                Err(Fault::Budget(why)) => return Err(why),
+                Err(EvaluationError::Expression(_)) if self.ignores_failures => continue,
+                Err(EvaluationError::Expression(why)) => Err(why),
+                Err(EvaluationError::Budget(why)) => return Err(why),
             };
-            annotated.push(Annotated {
+            annotated.push(AnnotationResult {
                 key: key.clone(),
                 value,
                 took: now().saturating_duration_since(began),

@@ -5,7 +5,7 @@ use jsontree::json;
 use super::*;
 use crate::testing::object;
 
-fn check(pod: Value, side: Side, counting: Counting, expected: Value) {
+fn check(pod: Value, side: ResourceSide, counting: CountOptions, expected: Value) {
     assert_eq!(of_pod(&object(pod), side, counting).to_value(), expected);
 }
 
@@ -15,15 +15,15 @@ fn container(cpu: &str) -> Value {
 
 #[test]
 fn a_pod_needs_the_sum_of_its_containers_or_its_greatest_step() {
-    let plain = Counting::default();
+    let plain = CountOptions::default();
     let containers = json!([container("100m"), container("200m")]);
     let pod = |init: Value| json!({"spec": {"containers": containers, "initContainers": init}});
-    check(pod(json!([])), Side::Requests, plain, json!({"cpu": "300m"}));
-    check(pod(json!([container("1"), container("2")])), Side::Limits, plain, json!({"cpu": "2"}));
+    check(pod(json!([])), ResourceSide::Requests, plain, json!({"cpu": "300m"}));
+    check(pod(json!([container("1"), container("2")])), ResourceSide::Limits, plain, json!({"cpu": "2"}));
     let mut sidecar = container("50m");
     sidecar["restartPolicy"] = json!("Always");
-    check(pod(json!([sidecar])), Side::Requests, plain, json!({"cpu": "350m"}));
-    check(pod(json!([sidecar, container("1")])), Side::Requests, plain, json!({"cpu": "1050m"}));
+    check(pod(json!([sidecar])), ResourceSide::Requests, plain, json!({"cpu": "350m"}));
+    check(pod(json!([sidecar, container("1")])), ResourceSide::Requests, plain, json!({"cpu": "1050m"}));
 }
 
 #[test]
@@ -31,21 +31,26 @@ fn what_the_pod_as_a_whole_says_counts_instead() {
     let resources = json!({"requests": {"cpu": "2", "hugepages-2Mi": "4Mi"}, "limits": {"cpu": "3"}});
     let pod = json!({"spec": {"containers": [container("100m")], "resources": resources,
         "overhead": {"cpu": "1", "memory": "1Mi"}}});
-    check(pod.clone(), Side::Requests, Counting::default(), json!({"cpu": "2"}));
-    let all = Counting { all_of_pod: true, statuses: false };
-    check(pod.clone(), Side::Requests, all, json!({"cpu": "3", "hugepages-2Mi": "4Mi", "memory": "1Mi"}));
-    check(pod, Side::Limits, all, json!({"cpu": "4"}));
+    check(pod.clone(), ResourceSide::Requests, CountOptions::default(), json!({"cpu": "2"}));
+    let all = CountOptions { all_of_pod: true, statuses: false };
+    check(
+        pod.clone(),
+        ResourceSide::Requests,
+        all,
+        json!({"cpu": "3", "hugepages-2Mi": "4Mi", "memory": "1Mi"}),
+    );
+    check(pod, ResourceSide::Limits, all, json!({"cpu": "4"}));
 }
 
 #[test]
 fn a_container_needs_what_it_still_has() {
     let status = json!({"containerStatuses": [
         {"name": "c", "resources": {"requests": {"cpu": "300m"}}, "allocatedResources": {"cpu": "400m"}}]});
-    let counting = Counting { all_of_pod: false, statuses: true };
+    let counting = CountOptions { all_of_pod: false, statuses: true };
     let pod = |cpu: &str, status: &Value| json!({"spec": {"containers": [container(cpu)]}, "status": status});
-    check(pod("100m", &status), Side::Requests, counting, json!({"cpu": "400m"}));
-    check(pod("1", &status), Side::Requests, counting, json!({"cpu": "1"}));
+    check(pod("100m", &status), ResourceSide::Requests, counting, json!({"cpu": "400m"}));
+    check(pod("1", &status), ResourceSide::Requests, counting, json!({"cpu": "1"}));
     let mut infeasible = status;
     infeasible["conditions"] = json!([{"type": "PodResizePending", "reason": "Infeasible"}]);
-    check(pod("1", &infeasible), Side::Requests, counting, json!({"cpu": "400m"}));
+    check(pod("1", &infeasible), ResourceSide::Requests, counting, json!({"cpu": "400m"}));
 }

@@ -14,7 +14,7 @@ use crate::resource_list::ResourceList;
 use crate::{Attributes, Operation, meta};
 
 /// A quota that counts a write.
-struct Interested {
+struct QuotaUsage {
     /// Its place in the list.
     index: usize,
     hard: ResourceList,
@@ -73,7 +73,7 @@ fn interested(
     quotas: &[Arc<Object>],
     evaluator: &Evaluator<'_>,
     object: &Object,
-) -> Result<Vec<Interested>, String> {
+) -> Result<Vec<QuotaUsage>, String> {
     let mut interested = Vec::new();
     for (index, quota) in quotas.iter().enumerate().filter(|(_, quota)| evaluator.matches(quota, object)) {
         let (name, hard, used) = (meta::text(quota, "name"), status(quota, "hard"), status(quota, "used"));
@@ -83,14 +83,14 @@ fn interested(
             let resources: Vec<&str> = limited.iter().map(|name| name.as_str()).collect();
             return Err(format!("status unknown for quota: {name}, resources: {}", resources.join(",")));
         }
-        interested.push(Interested { index, hard, used, delta: ResourceList::default() });
+        interested.push(QuotaUsage { index, hard, used, delta: ResourceList::default() });
     }
     Ok(interested)
 }
 
 /// Finds out what a write uses of quotas. Says whether it uses anything.
 fn measure(
-    interested: &mut [Interested],
+    interested: &mut [QuotaUsage],
     quotas: &[Arc<Object>],
     usage: &ResourceList,
     evaluator: &Evaluator<'_>,
@@ -114,7 +114,7 @@ fn measure(
 
 /// What a write uses that nobody uses without a quota for it, and that no quota is for.
 fn uncovered(
-    interested: &[Interested],
+    interested: &[QuotaUsage],
     usage: &ResourceList,
     evaluator: &Evaluator<'_>,
     limited: &[LimitedResource],
@@ -135,12 +135,12 @@ fn uncovered(
 
 /// What quotas have used then, as far as it is more.
 fn counted(
-    interested: Vec<Interested>,
+    interested: Vec<QuotaUsage>,
     quotas: &[Arc<Object>],
     a: &Attributes<'_>,
 ) -> Result<Vec<(usize, ResourceList)>, Box<Status>> {
     let mut changed = Vec::new();
-    for Interested { index, hard, mut used, mut delta } in interested {
+    for QuotaUsage { index, hard, mut used, mut delta } in interested {
         delta.retain(|name, _| hard.contains_key(name));
         if delta.is_empty() {
             continue;

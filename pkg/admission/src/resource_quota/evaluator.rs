@@ -12,7 +12,7 @@ use super::scope::{self, Requirement, has_claim, has_pod, is_terminating, is_unl
 use super::spec_text;
 use crate::default_storage_class::class_of;
 use crate::extended_resource_toleration::is_extended;
-use crate::resource_list::{Counting, ResourceList, Side, of_pod};
+use crate::resource_list::{CountOptions, ResourceList, ResourceSide, of_pod};
 use crate::{Attributes, Operation};
 
 /// What pods are counted by, besides huge pages and extended resources.
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'a> {
         let Some(spec) = child(object, "spec").filter(|_| matches!(self, Evaluator::Pods)) else {
             return Ok(());
         };
-        if child(spec, "resources").is_some_and(says_anything) {
+        if child(spec, "resources").is_some_and(has_pod_level_resources) {
             return Ok(());
         }
         let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -202,7 +202,7 @@ fn number(value: i64) -> Quantity {
 }
 
 /// Whether the resources of a pod as a whole count instead of its containers'.
-fn says_anything(resources: &Object) -> bool {
+fn has_pod_level_resources(resources: &Object) -> bool {
     let lists = ["requests", "limits"].into_iter().filter_map(|list| child(resources, list));
     let mut names = lists.flat_map(Object::keys);
     names.any(|name| matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-"))
@@ -213,10 +213,10 @@ fn of_one_pod(pod: &Object) -> ResourceList {
     if matches!(spec_text(pod, "status", "phase"), "Failed" | "Succeeded") {
         return usage;
     }
-    let counting = Counting { all_of_pod: true, statuses: true };
+    let counting = CountOptions { all_of_pod: true, statuses: true };
     let of = |side| of_pod(pod, side, counting);
     usage.insert("pods".into(), number(1));
-    usage.add(&of_resources(&of(Side::Requests), &of(Side::Limits)));
+    usage.add(&of_resources(&of(ResourceSide::Requests), &of(ResourceSide::Limits)));
     usage
 }
 

@@ -83,7 +83,7 @@ pub(super) fn meets_pod(requirement: &Requirement<'_>, pod: &Object) -> bool {
         "BestEffort" => api::qos::of(pod) == "BestEffort",
         "NotBestEffort" => api::qos::of(pod) != "BestEffort",
         "PriorityClass" => requirement.selects(spec_text(pod, "spec", "priorityClassName")),
-        "CrossNamespacePodAffinity" => looks_at_other_namespaces(pod),
+        "CrossNamespacePodAffinity" => has_cross_namespace_affinity(pod),
         _ => false,
     }
 }
@@ -117,7 +117,7 @@ pub(super) fn is_terminating(pod: &Object) -> bool {
 }
 
 /// Whether a pod's affinity depends on the pods of other namespaces.
-fn looks_at_other_namespaces(pod: &Object) -> bool {
+fn has_cross_namespace_affinity(pod: &Object) -> bool {
     let affinity = child(pod, "spec").and_then(|spec| child(spec, "affinity"));
     let crosses = |term: &Object| !list(term, "namespaces").is_empty() || is_set(term, "namespaceSelector");
     ["podAffinity", "podAntiAffinity"].iter().filter_map(|kind| child(affinity?, kind)).any(|affinity| {

@@ -4,21 +4,21 @@ use std::pin::pin;
 
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 
 use super::figures::{Ended, Told};
 use super::hook::{Hook, SideEffects};
-use super::response::{Answer, Review, Unusable};
+use super::response::{ResponseError, Review, ReviewResponse};
 use super::{Failure, Webhooks, response};
-use crate::dynamic::{Edited, Invocation, NamespaceOf, Versioned, Whose, admission_request};
+use crate::dynamic::{EditedObject, Invocation, NamespaceOf, Versioned, Whose, admission_request};
 use crate::expressions::Matched;
 use crate::webhook::hooks::Candidate;
-use crate::{Attributes, Level, Notes};
+use crate::{AdmissionNotes, Attributes, Level};
 
 /// A request as webhooks of one version are told of it: encoded once, however many they are.
-pub(super) struct Question {
+pub(super) struct EncodedRequest {
     /// `apiVersion` and kind of objects.
     endpoint: (Box<str>, Box<str>, Box<str>),
     /// All members of the request but uid and objects, without the braces around.
@@ -28,7 +28,7 @@ pub(super) struct Question {
     old: Vec<u8>,
 }
 
-impl Question {
+impl EncodedRequest {
     fn key(seen: &Versioned<'_>) -> (Box<str>, Box<str>, Box<str>) {
         let at = seen.endpoint;
         (at.group_version.into(), at.kind_group_version.into(), at.kind.into())
@@ -36,7 +36,7 @@ impl Question {
 
     /// Whether it is what `seen` shows, as long as the object has not changed.
     pub(super) fn is_of(&self, seen: &Versioned<'_>) -> bool {
-        self.endpoint == Question::key(seen)
+        self.endpoint == EncodedRequest::key(seen)
     }
 
     pub(super) fn new(webhooks: &Webhooks, seen: &Versioned<'_>) -> Result<Self, Box<Status>> {
@@ -48,8 +48,8 @@ impl Question {
             None => Ok(b"null".to_vec()),
         };
         let head = jsontree::Value::Object(admission_request(seen)).to_string();
-        Ok(Question {
-            endpoint: Question::key(seen),
+        Ok(EncodedRequest {
+            endpoint: EncodedRequest::key(seen),
             head: head.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),
             object: text(seen.object.as_deref())?,
             old: text(seen.old.as_deref())?,
@@ -131,9 +131,9 @@ impl Webhooks {
         &self,
         hook: &Hook,
         a: &Attributes<'_>,
-        question: &Question,
+        question: &EncodedRequest,
         mutating: bool,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ReviewResponse, Failure> {
         let uid = self.caller.uid();
         let name = if mutating { "Call mutating webhook" } else { "Call validating webhook" };
         let span = Span::current().child(name, || {
@@ -157,9 +157,9 @@ impl Webhooks {
         uid: &str,
         hook: &Hook,
         a: &Attributes<'_>,
-        question: &Question,
+        question: &EncodedRequest,
         mutating: bool,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ReviewResponse, Failure> {
         let failed = |message: String, code| Failure::Call { message, code };
         if a.dry_run() {
             match hook.side_effects {
@@ -184,8 +184,8 @@ impl Webhooks {
             }
         })?;
         let answer = review.read(&body, uid, mutating).map_err(|unusable| match unusable {
-            Unusable::Unreadable(why) => failed(format!("failed to call webhook: {why}"), 503),
-            Unusable::Invalid(why) => failed(format!("received invalid webhook response: {why}"), 503),
+            ResponseError::Unreadable(why) => failed(format!("failed to call webhook: {why}"), 503),
+            ResponseError::Invalid(why) => failed(format!("received invalid webhook response: {why}"), 503),
         })?;
         Ok(answer)
     }
@@ -198,9 +198,9 @@ impl Webhooks {
         &self,
         hook: &Hook,
         (a, invocation): (&Attributes<'_>, &Invocation),
-        question: &Question,
-        answer: &Answer,
-    ) -> Result<Option<Edited>, Failure> {
+        question: &EncodedRequest,
+        answer: &ReviewResponse,
+    ) -> Result<Option<EditedObject>, Failure> {
         if answer.patch.is_empty() {
             return Ok(None);
         }
@@ -236,8 +236,8 @@ impl Webhooks {
         &self,
         told: Told<'_>,
         outcome: Result<T, Failure>,
-        failed_open: impl FnOnce(&mut Notes),
-        notes: &mut Notes,
+        failed_open: impl FnOnce(&mut AdmissionNotes),
+        notes: &mut AdmissionNotes,
     ) -> Result<Option<T>, Box<Status>> {
         let hook = told.hook;
         match outcome {
@@ -262,7 +262,7 @@ impl Webhooks {
                 failed_open(notes);
                 let over = |deadline| (self.around.now)() >= deadline;
                 if told.attributes.request.deadline.is_some_and(over) {
-                    return Err(too_late());
+                    return Err(deadline_exceeded());
                 }
                 Ok(None)
             }
@@ -271,12 +271,12 @@ impl Webhooks {
 }
 
 /// Of a request whose time is over.
-pub(super) fn too_late() -> Box<Status> {
+pub(super) fn deadline_exceeded() -> Box<Status> {
     Status::timeout("request did not complete within requested timeout", 0).into()
 }
 
 /// What an answer leaves behind, whatever it says of the request.
-pub(super) fn note(hook: &Hook, answer: &mut Answer, notes: &mut Notes) {
+pub(super) fn note(hook: &Hook, answer: &mut ReviewResponse, notes: &mut AdmissionNotes) {
     for (key, value) in answer.annotations.drain(..) {
         notes.annotate(format!("{}/{key}", hook.name), value, Level::Metadata);
     }
@@ -286,7 +286,7 @@ pub(super) fn note(hook: &Hook, answer: &mut Answer, notes: &mut Notes) {
 }
 
 /// The answer, if it is yes.
-pub(super) fn allowed(hook: &Hook, answer: Answer) -> Result<Answer, Failure> {
+pub(super) fn allowed(hook: &Hook, answer: ReviewResponse) -> Result<ReviewResponse, Failure> {
     if answer.allowed {
         Ok(answer)
     } else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::hook::Hook;
 use crate::Attributes;
-use crate::dynamic::{Invocation, Memo, Versions};
+use crate::dynamic::{Invocation, MatchCache, Versions};
 
 /// A hook whose rules an endpoint fits.
 #[derive(Clone)]
@@ -20,13 +20,13 @@ pub(super) struct Candidate {
 #[derive(Default)]
 pub struct Hooks {
     hooks: Vec<Arc<Hook>>,
-    memo: Memo<Candidate>,
+    memo: MatchCache<Candidate>,
 }
 
 impl Hooks {
     /// These, in this order.
     pub fn new(hooks: Vec<Arc<Hook>>) -> Self {
-        Hooks { hooks, memo: Memo::default() }
+        Hooks { hooks, memo: MatchCache::default() }
     }
 
     /// All of these, and then all of the others.

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use apimachinery::status::Status;
-use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
+use component_base::trace::{Span, Step};
 use jsontree::Value;
 use schema::object::Object;
 use serde::Serialize;
 
-use super::call::{self, Question};
+use super::call::{self, EncodedRequest};
 use super::figures::Told;
 use super::hook::Hook;
 use super::hooks::Hooks;
 use super::{Failure, Webhooks};
-use crate::dynamic::{self, Edited, Invocation, NamespaceOf, Versioned};
-use crate::{Attributes, Level, Notes, Plugin, Verdict};
+use crate::dynamic::{self, EditedObject, Invocation, NamespaceOf, Versioned};
+use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const ANNOTATION: &str = "mutation.webhook.admission.k8s.io/";
 const PATCH_ANNOTATION: &str = "patch.webhook.admission.k8s.io/";
@@ -50,11 +50,17 @@ impl Plugin for MutatingAdmissionWebhook {
         !self.hooks(a).is_some_and(|hooks| hooks.is_empty())
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&mut Object>,
+        notes: &mut AdmissionNotes,
+    ) -> Verdict {
         let Some(hooks) = self.hooks(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
-        let round = Round { webhooks: &self.0, hooks: &hooks, a, number: usize::from(notes.is_again()) };
+        let round =
+            Round { webhooks: &self.0, hooks: &hooks, a, number: usize::from(notes.is_reinvocation()) };
         round.run(object, notes).await
     }
 }
@@ -68,7 +74,7 @@ struct Round<'r> {
 }
 
 impl Round<'_> {
-    async fn run(&self, mut object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
+    async fn run(&self, mut object: Option<&mut Object>, notes: &mut AdmissionNotes) -> Verdict {
         let candidates = self.hooks.candidates(self.a, self.webhooks.around.versions.as_ref());
         if candidates.is_empty() {
             return Ok(());
@@ -77,18 +83,18 @@ impl Round<'_> {
             notes.webhooks.changed();
         }
         let namespace = NamespaceOf::new(self.webhooks.around.objects.as_ref());
-        let mut told: Option<Question> = None;
+        let mut told: Option<EncodedRequest> = None;
         for candidate in candidates.iter() {
             let Some(hook) = self.hooks.get(candidate.index) else { continue };
             let about = (self.a, object.as_deref());
             let concerned = self.webhooks.concerned(hook, candidate, about, &namespace).await?;
             let Some(invocation) = concerned else { continue };
-            let asks = Ask { hook, invocation, index: candidate.index };
+            let asks = MatchedHook { hook, invocation, index: candidate.index };
             let changed = self.ask(&asks, object.as_deref(), &mut told, notes).await?;
             if let (Some(new), Some(object)) = (changed, object.as_deref_mut()) {
                 if !self.is_same(object, &new.object) {
                     notes.webhooks.changed();
-                    notes.ask_again();
+                    notes.request_reinvocation();
                 }
                 notes.keep_managed_fields(object);
                 notes.replace(object, new);
@@ -113,11 +119,11 @@ impl Round<'_> {
     /// Asks a webhook, and returns the object as it wants it, if it does.
     async fn ask(
         &self,
-        ask: &Ask<'_>,
+        ask: &MatchedHook<'_>,
         object: Option<&Object>,
-        told: &mut Option<Question>,
-        notes: &mut Notes,
-    ) -> Result<Option<Edited>, Box<Status>> {
+        told: &mut Option<EncodedRequest>,
+        notes: &mut AdmissionNotes,
+    ) -> Result<Option<EditedObject>, Box<Status>> {
         let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
         let endpoint = ask.invocation.endpoint(a);
         let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
@@ -131,24 +137,24 @@ impl Round<'_> {
         }
         let question = match told.take().filter(|question| question.is_of(&seen)) {
             Some(question) => question,
-            None => Question::new(webhooks, &seen)?,
+            None => EncodedRequest::new(webhooks, &seen)?,
         };
         let question = told.insert(question);
         let began = (webhooks.around.now)();
         let outcome = self.answer(ask, question, notes).await;
         let object_changed =
             matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, &new.object)));
-        let said = Mutated {
+        let said = MutationAnnotation {
             configuration: &hook.configuration,
             webhook: &hook.name,
             mutated: Some(object_changed),
-            ..Mutated::default()
+            ..MutationAnnotation::default()
         };
         notes.annotate(format!("{ANNOTATION}{}", ask.place(self.number)), said.text(), Level::Metadata);
         let took = (webhooks.around.now)().saturating_duration_since(began);
         Span::took(Step::MutatingWebhook, took);
         let counted = Told { hook, attributes: a, kind: "admit", took };
-        let failed_open = |notes: &mut Notes| {
+        let failed_open = |notes: &mut AdmissionNotes| {
             let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));
             notes.annotate(key, hook.name.as_ref(), Level::Metadata);
         };
@@ -157,22 +163,22 @@ impl Round<'_> {
 
     async fn answer(
         &self,
-        ask: &Ask<'_>,
-        question: &Question,
-        notes: &mut Notes,
-    ) -> Result<Option<Edited>, Failure> {
+        ask: &MatchedHook<'_>,
+        question: &EncodedRequest,
+        notes: &mut AdmissionNotes,
+    ) -> Result<Option<EditedObject>, Failure> {
         let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
         let mut answer = webhooks.ask(hook, a, question, true).await?;
         call::note(hook, &mut answer, notes);
         let answer = call::allowed(hook, answer)?;
         let patched = webhooks.patched(hook, (a, &ask.invocation), question, &answer).await?;
         if patched.is_some() {
-            let said = Mutated {
+            let said = MutationAnnotation {
                 configuration: &hook.configuration,
                 webhook: &hook.name,
                 patch: serde_json::from_slice(&answer.patch).ok(),
                 patch_type: "JSONPatch",
-                ..Mutated::default()
+                ..MutationAnnotation::default()
             };
             notes.annotate(
                 format!("{PATCH_ANNOTATION}{}", ask.place(self.number)),
@@ -187,7 +193,7 @@ impl Round<'_> {
 /// What audit is told of a webhook: whether it changed the object, or how. Members in this order.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Mutated<'r> {
+struct MutationAnnotation<'r> {
     configuration: &'r str,
     webhook: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,7 +204,7 @@ struct Mutated<'r> {
     patch_type: &'r str,
 }
 
-impl Mutated<'_> {
+impl MutationAnnotation<'_> {
     fn text(&self) -> String {
         // Nothing in here can fail to be written.
         serde_json::to_string(self).unwrap_or_default()
@@ -206,14 +212,14 @@ impl Mutated<'_> {
 }
 
 /// A webhook that is asked.
-struct Ask<'r> {
+struct MatchedHook<'r> {
     hook: &'r Hook,
     invocation: Invocation,
     /// Its place among all of them.
     index: usize,
 }
 
-impl Ask<'_> {
+impl MatchedHook<'_> {
     fn place(&self, round: usize) -> String {
         format!("round_{round}_index_{}", self.index)
     }

@@ -6,8 +6,8 @@ use apimachinery::status::{Cause, Details, Status};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jsontree::Value;
+use schema::memory::DecodeBudget;
 use schema::object::Object;
-use schema::room::Room;
 use schema::{builtin, json};
 
 const KIND: &str = "AdmissionReview";
@@ -21,7 +21,7 @@ pub(super) enum Review {
 
 /// What a webhook says of a request.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct ReviewResponse {
     pub(super) allowed: bool,
     pub(super) annotations: Vec<(String, String)>,
     pub(super) warnings: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct Answer {
 
 /// Why an answer is none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unusable {
+pub(super) enum ResponseError {
     /// It cannot be read.
     Unreadable(String),
     /// It can be read, and breaks a rule.
@@ -62,32 +62,37 @@ impl Review {
     ///
     /// # Errors
     /// Why it does not count.
-    pub(super) fn read(self, body: &[u8], uid: &str, mutating: bool) -> Result<Answer, Unusable> {
-        let head = json::type_meta(body).map_err(|error| Unusable::Unreadable(error.to_string()))?;
-        let absent = || Unusable::Invalid("webhook response was absent".to_owned());
+    pub(super) fn read(
+        self,
+        body: &[u8],
+        uid: &str,
+        mutating: bool,
+    ) -> Result<ReviewResponse, ResponseError> {
+        let head = json::type_meta(body).map_err(|error| ResponseError::Unreadable(error.to_string()))?;
+        let absent = || ResponseError::Invalid("webhook response was absent".to_owned());
         let other_version = !head.api_version.is_empty() && head.api_version != self.group_version();
         let other_kind = !head.kind.is_empty() && head.kind != KIND;
         if other_version || other_kind {
             return Err(absent());
         }
         let message = builtin::kind(self.group_version(), KIND).ok_or_else(absent)?;
-        let read = json::decode_within(message, body, Room::of_body(body.len()));
-        let review = read.map_err(|error| Unusable::Unreadable(error.to_string()))?.object;
+        let read = json::decode_within(message, body, DecodeBudget::of_body(body.len()));
+        let review = read.map_err(|error| ResponseError::Unreadable(error.to_string()))?.object;
         let response = child(&review, "response").ok_or_else(absent)?;
         match self {
             Review::V1 => {
                 let found = (&*head.api_version, &*head.kind);
-                verified(response, uid, found, mutating).map_err(Unusable::Invalid)?;
+                verified(response, uid, found, mutating).map_err(ResponseError::Invalid)?;
             }
             Review::V1beta1 => {}
         }
         Ok(self.answer(response, mutating))
     }
 
-    fn answer(self, response: &Object, mutating: bool) -> Answer {
+    fn answer(self, response: &Object, mutating: bool) -> ReviewResponse {
         let patch = if mutating { text(response, "patch") } else { "" };
         let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
-        Answer {
+        ReviewResponse {
             allowed: flag(response, "allowed"),
             annotations: pairs(response, "auditAnnotations").map(owned).collect(),
             warnings: texts(response, "warnings").map(str::to_owned).collect(),

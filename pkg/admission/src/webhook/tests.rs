@@ -16,9 +16,9 @@ use jsontree::{Value, json};
 use schema::object::Object;
 
 use super::*;
-use crate::dynamic::{Edited, Versions};
+use crate::dynamic::{EditedObject, Versions};
 use crate::testing::{Store, Write, object};
-use crate::{Attributes, Chain, Notes, Plugin};
+use crate::{AdmissionNotes, Attributes, Chain, Plugin};
 
 /// Webhooks by the URLs that they are at. Each gives its answers in order, the last one for ever, with the uid of
 /// the question.
@@ -61,9 +61,9 @@ impl World {
 
     pub(super) fn parts(self: &Arc<Self>) -> Webhooks {
         Webhooks {
-            configured: Arc::clone(self) as Arc<dyn Configured>,
+            configured: Arc::clone(self) as Arc<dyn WebhookSource>,
             caller: Arc::clone(self) as Arc<dyn Caller>,
-            around: Surroundings {
+            around: DynamicAdmissionDeps {
                 versions: Arc::clone(self) as Arc<dyn Versions>,
                 objects: Store::of([(
                     "namespaces",
@@ -84,11 +84,11 @@ impl World {
         write: &Write,
         value: Value,
         plugins: Vec<Box<dyn Plugin>>,
-    ) -> Result<(Value, Notes), Box<Status>> {
+    ) -> Result<(Value, AdmissionNotes), Box<Status>> {
         let mut object = object(value);
         let name = crate::meta::text(&object, "name").to_owned();
         let attributes = write.attributes(&name);
-        let mut notes = Notes::default();
+        let mut notes = AdmissionNotes::default();
         let chain = Chain::new(plugins);
         let asked = async {
             chain.mutate(&attributes, Some(&mut object), &mut notes).await?;
@@ -120,7 +120,7 @@ pub(super) fn broken() -> Result<Value, CallFailure> {
     Err(CallFailure { message: "connection refused".to_owned(), code: 503, misconfigured: false })
 }
 
-impl Configured for World {
+impl WebhookSource for World {
     fn mutating(&self) -> Option<Arc<Hooks>> {
         self.hooks.lock().unwrap().clone()
     }
@@ -183,11 +183,11 @@ impl Versions for World {
         Ok(Value::Object(object.clone()).to_string().into_bytes())
     }
 
-    async fn read(&self, _: &Attributes<'_>, text: &[u8], _: &Resource<'_>) -> Result<Edited, String> {
+    async fn read(&self, _: &Attributes<'_>, text: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
         let read: Value = serde_json::from_slice(text).unwrap();
         match read["spec"].get("nodeName") {
             Some(Value::Number(_)) => Err("nodeName is a number".to_owned()),
-            _ => Ok(Edited { object: object(read), shares_labels: false }),
+            _ => Ok(EditedObject { object: object(read), shares_labels: false }),
         }
     }
 }

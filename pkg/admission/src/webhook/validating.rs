@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use apimachinery::status::Status;
-use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
+use component_base::trace::{Span, Step};
 use futures::future::join_all;
 use schema::object::Object;
 
-use super::call::{self, Question};
+use super::call::{self, EncodedRequest};
 use super::figures::Told;
 use super::hook::Hook;
 use super::hooks::Hooks;
-use super::response::Answer;
+use super::response::ReviewResponse;
 use super::{Failure, Webhooks};
 use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};
-use crate::{Attributes, Level, Notes, Plugin, Verdict};
+use crate::{AdmissionNotes, Attributes, Level, Plugin, Verdict};
 
 const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
 
@@ -23,7 +23,7 @@ const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round
 pub struct ValidatingAdmissionWebhook(Webhooks);
 
 /// A webhook that is asked, and which of the questions.
-type Asked<'h> = (&'h Hook, usize);
+type HookCall<'h> = (&'h Hook, usize);
 
 impl ValidatingAdmissionWebhook {
     /// Of what webhooks need.
@@ -45,13 +45,13 @@ impl ValidatingAdmissionWebhook {
     async fn ask(
         &self,
         a: &Attributes<'_>,
-        (hook, at): Asked<'_>,
-        questions: &[Question],
-    ) -> (Result<Answer, Failure>, std::time::Duration) {
+        (hook, at): HookCall<'_>,
+        questions: &[EncodedRequest],
+    ) -> (Result<ReviewResponse, Failure>, std::time::Duration) {
         let began = (self.0.around.now)();
         let answer = match questions.get(at) {
             Some(question) => self.0.ask(hook, a, question, false).await,
-            None => Ok(Answer::default()),
+            None => Ok(ReviewResponse::default()),
         };
         let took = (self.0.around.now)().saturating_duration_since(began);
         Span::took(Step::ValidatingWebhook, took);
@@ -69,7 +69,12 @@ impl Plugin for ValidatingAdmissionWebhook {
         !self.hooks(a).is_some_and(|hooks| hooks.is_empty())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        notes: &mut AdmissionNotes,
+    ) -> Verdict {
         let webhooks = &self.0;
         let Some(hooks) = self.hooks(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
@@ -82,8 +87,8 @@ impl Plugin for ValidatingAdmissionWebhook {
             let invocation = webhooks.concerned(hook, candidate, (a, object), &namespace).await?;
             concerned.extend(invocation.map(|invocation| (&**hook, invocation)));
         }
-        let mut questions: Vec<Question> = Vec::new();
-        let mut asked: Vec<Asked<'_>> = Vec::new();
+        let mut questions: Vec<EncodedRequest> = Vec::new();
+        let mut asked: Vec<HookCall<'_>> = Vec::new();
         for (hook, invocation) in &concerned {
             let endpoint = invocation.endpoint(a);
             let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
@@ -94,7 +99,7 @@ impl Plugin for ValidatingAdmissionWebhook {
             let at = match questions.iter().position(|question| question.is_of(&seen)) {
                 Some(at) => at,
                 None => {
-                    questions.push(Question::new(webhooks, &seen)?);
+                    questions.push(EncodedRequest::new(webhooks, &seen)?);
                     questions.len() - 1
                 }
             };
@@ -102,7 +107,7 @@ impl Plugin for ValidatingAdmissionWebhook {
         }
         if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.around.now)() >= deadline)
         {
-            return Err(call::too_late());
+            return Err(call::deadline_exceeded());
         }
         let answers = join_all(asked.iter().map(|asked| self.ask(a, *asked, &questions))).await;
         let mut verdict = Ok(());
@@ -112,7 +117,7 @@ impl Plugin for ValidatingAdmissionWebhook {
                 call::allowed(hook, answer)
             });
             let told = Told { hook, attributes: a, kind: "validating", took };
-            let failed_open = |notes: &mut Notes| {
+            let failed_open = |notes: &mut AdmissionNotes| {
                 notes.annotate(format!("{FAILED_OPEN}{index}"), hook.name.as_ref(), Level::Metadata);
             };
             let settled = webhooks.settle(told, outcome, failed_open, notes);

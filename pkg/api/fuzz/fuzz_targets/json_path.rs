@@ -2,7 +2,7 @@
 //! done is bounded.
 #![no_main]
 
-use api::jsonpath::{JsonPath, Work};
+use api::jsonpath::{JsonPath, EvaluationBudget};
 use jsontree::Value;
 use libfuzzer_sys::fuzz_target;
 use schema::json;
@@ -13,8 +13,8 @@ fuzz_target!(|data: &[u8]| {
     let Ok(path) = std::str::from_utf8(path) else { return };
     let Ok(Value::Object(object)) = json::decode_untyped(text).map(|untyped| untyped.value) else { return };
     for path in [JsonPath::of(path), JsonPath::parse(path)].into_iter().flatten() {
-        let first = path.first(&object, &mut Work::default());
-        let all = path.find(&object, &mut Work::default());
+        let first = path.first(&object, &mut EvaluationBudget::default());
+        let all = path.find(&object, &mut EvaluationBudget::default());
         assert_eq!(first.is_ok(), all.is_ok());
     }
 });

@@ -30,10 +30,10 @@ impl CustomResource {
 
     /// The endpoints of the resource. Each manages fields in all served versions of its kind.
     fn endpoints(&self) -> &[Arc<Endpoint>] {
-        self.endpoints.get_or_init(|| self.made_endpoints().collect())
+        self.endpoints.get_or_init(|| self.create_endpoints().collect())
     }
 
-    fn made_endpoints(&self) -> impl Iterator<Item = Arc<Endpoint>> {
+    fn create_endpoints(&self) -> impl Iterator<Item = Arc<Endpoint>> {
         self.served.iter().map(|handle| {
             let row = handle.row();
             let others = self.served.iter().filter(|other| {

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::CustomResource;
 use crate::resources::custom::{CustomKind, CustomVersion, Names};
-use crate::resources::{Act, CustomTexts, Handle, Resource};
+use crate::resources::{CustomTexts, EndpointOperation, Handle, Resource};
 
 const META_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
@@ -111,7 +111,7 @@ fn complete<'a>(row: Resource<'a>, texts: &'a CustomTexts, namespaced: bool, sta
         },
         _ => Resource {
             verbs: &["get", "patch", "update"],
-            act: Act::Scale,
+            act: EndpointOperation::Scale,
             message: &schema::builtin::IO_K8S_API_AUTOSCALING_V1_SCALE,
             field_selectors: &[],
             ..row

@@ -57,7 +57,7 @@ impl Catalog {
         } else {
             drop(changed.proxied.insert(group.to_owned(), versions))
         }
-        changed.layer(group);
+        changed.rebuild_group(group);
         changed
     }
 
@@ -67,17 +67,17 @@ impl Catalog {
     }
 
     /// Makes what is served of a group from what there is.
-    pub(super) fn layer(&mut self, name: &str) {
+    pub(super) fn rebuild_group(&mut self, name: &str) {
         let own = find(&self.own, name).cloned();
         let group = match self.proxied.get(name) {
             None => own,
-            Some(proxied) => Some(Arc::new(layered(name, own.as_deref(), proxied))),
+            Some(proxied) => Some(Arc::new(merge_proxied(name, own.as_deref(), proxied))),
         };
         replace(&mut self.groups, name, group);
     }
 }
 
-fn layered(name: &str, own: Option<&Group>, proxied: &[ProxiedVersion]) -> Group {
+fn merge_proxied(name: &str, own: Option<&Group>, proxied: &[ProxiedVersion]) -> Group {
     let hidden = |version: &&Version| proxied.iter().any(|other| other.name == version.name);
     let own_versions = own.into_iter().flat_map(|group| &group.versions).filter(|version| !hidden(version));
     let mut versions: Vec<Version> = own_versions.cloned().collect();

@@ -7,14 +7,14 @@ mod tests;
 
 use std::collections::HashSet;
 
-use apimachinery::features::{Gates, Release};
+use component_base::features::{Gates, Release};
 
 use crate::resources::{self, GroupVersion, Resource, gate};
 use crate::runtime_config::RuntimeConfig;
 
 /// What decides about built-in resources.
 #[derive(Debug, Clone, Default)]
-pub struct Serving {
+pub struct ServedSelection {
     /// Gates, and the release that is emulated.
     pub gates: Gates,
     /// What the operator wants.
@@ -29,7 +29,7 @@ pub struct Serving {
 /// The resources that are served: `group/version` and plural name.
 type Served = HashSet<(&'static str, &'static str)>;
 
-impl Serving {
+impl ServedSelection {
     /// Tells which rows are served.
     ///
     /// # Errors
@@ -55,10 +55,10 @@ impl Serving {
             let mut any = false;
             for row in rows {
                 let by_default = !row.off_by_default || self.forward_compatible && settled_on;
-                if !gates_open(row, &self.gates) || !self.runtime_config.serves(row, by_default) {
+                if !gate_is_enabled(row, &self.gates) || !self.runtime_config.serves(row, by_default) {
                     continue;
                 }
-                if self.keeps(row, seen.contains(row.plural))? {
+                if self.is_available(row, seen.contains(row.plural))? {
                     any = true;
                     served.insert((row.group_version, row.plural));
                     if !is_alpha {
@@ -75,7 +75,7 @@ impl Serving {
     }
 
     /// Whether the emulated release has a resource that is wanted, or it is served all the same.
-    fn keeps(&self, row: &Resource<'static>, older_is_served: bool) -> Result<bool, String> {
+    fn is_available(&self, row: &Resource<'static>, older_is_served: bool) -> Result<bool, String> {
         let emulated = self.gates.effective().emulation;
         if row.lifecycle.is_of(emulated) {
             return Ok(true);
@@ -115,14 +115,14 @@ impl Serving {
     }
 }
 
-fn gates_open(row: &Resource<'_>, gates: &Gates) -> bool {
+fn gate_is_enabled(row: &Resource<'_>, gates: &Gates) -> bool {
     gate(row.group, row.plural, row.subresource).is_none_or(|gate| gates.enabled(gate))
 }
 
 /// Whether a row, whose resource is served, is there itself: a subresource may be newer than its resource.
 fn is_of_release(row: &Resource<'_>, gates: &Gates) -> bool {
     row.subresource.is_empty()
-        || gates_open(row, gates)
+        || gate_is_enabled(row, gates)
             && row
                 .lifecycle
                 .introduced

@@ -12,7 +12,7 @@ use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 
 /// What a version says in `v1`, and where it stands at the top of a `v1beta1` spec.
-const HOISTED: [(&str, &str); 4] = [
+const COMMON_FIELDS: [(&str, &str); 4] = [
     ("subresources", "subresources"),
     ("schema", "validation"),
     ("additionalPrinterColumns", "additionalPrinterColumns"),
@@ -50,7 +50,7 @@ pub(super) fn v1beta1_to_v1(definition: &mut Object) {
     {
         spec.insert("versions", json!([{"name": name, "served": true, "storage": true}]));
     }
-    for (of_version, of_spec) in HOISTED {
+    for (of_version, of_spec) in COMMON_FIELDS {
         let Some(value) = spec.remove(of_spec).filter(|value| !value.is_null()) else { continue };
         for version in children_mut(spec, "versions") {
             version.insert(of_version.to_owned(), value.clone());
@@ -71,7 +71,7 @@ pub(super) fn v1beta1_to_v1(definition: &mut Object) {
 
 /// Moves what all versions agree on to the top of the spec.
 fn hoist(spec: &mut Object) {
-    for (of_version, of_spec) in HOISTED {
+    for (of_version, of_spec) in COMMON_FIELDS {
         let Some(field) = VERSION.member(of_version) else { continue };
         let first = list(spec, "versions").first().and_then(|version| version.get(of_version)).cloned();
         let agrees =

@@ -35,7 +35,7 @@ pub enum NormaliseError {
 
 /// The annotation in which a kind keeps what is a member of upstream's internal type. Whoever is shown the
 /// metadata alone does not see it, for upstream takes them from the internal type.
-pub fn held_as_member(kind: Option<Builtin>) -> Option<&'static str> {
+pub fn internal_field_annotation(kind: Option<Builtin>) -> Option<&'static str> {
     match kind {
         Some(Builtin::DaemonSet) => Some(TEMPLATE_GENERATION),
         Some(Builtin::Deployment) => Some(ROLLBACK_TO),

@@ -21,8 +21,8 @@ fn outcome(path: &str, object: &Object) -> Value {
         Ok(path) => path,
         Err(error) => return error.to_string().into(),
     };
-    let found = path.find(object, &mut Work::default());
-    let texts = |part: Vec<Found<'_>>| part.into_iter().map(Found::text).collect::<Value>();
+    let found = path.find(object, &mut EvaluationBudget::default());
+    let texts = |part: Vec<SelectedValue<'_>>| part.into_iter().map(SelectedValue::text).collect::<Value>();
     found.map_or(Value::Null, |parts| parts.into_iter().map(texts).collect())
 }
 
@@ -62,7 +62,7 @@ fn loops_are_read_and_select_nothing() {
 fn the_first_value_of_the_first_part_is_what_printers_show() {
     let first = |path: &str| {
         let path = JsonPath::of(path).unwrap();
-        path.first(&object(), &mut Work::default()).map(|found| found.map(Found::text))
+        path.first(&object(), &mut EvaluationBudget::default()).map(|found| found.map(SelectedValue::text))
     };
     assert_eq!(first(".spec.list[*]"), Ok(Some("1".to_owned())));
     assert_eq!(first(".spec.n} and {.spec.t"), Ok(Some("3".to_owned())));
@@ -80,7 +80,7 @@ fn nested(levels: usize) -> Object {
 fn repeated_descents_end_when_their_work_is_spent() {
     let object = nested(100);
     let path = JsonPath::of(&"..a".repeat(8)).unwrap();
-    let mut work = Work::default();
+    let mut work = EvaluationBudget::default();
     assert!(path.find(&object, &mut work).is_err());
     assert!(
         JsonPath::of(".a").unwrap().find(&object, &mut work).is_err(),
@@ -93,14 +93,14 @@ fn a_filter_that_runs_out_of_work_fails_instead_of_passing_nothing() {
     let items: Vec<Value> = (0..1_000).map(|_| Value::Object(nested(100))).collect();
     let object = Object::from_iter([("items".to_owned(), Value::from(items))]);
     let path = JsonPath::of(".items[?(@..a..a)]").unwrap();
-    assert!(path.find(&object, &mut Work::default()).is_err());
+    assert!(path.find(&object, &mut EvaluationBudget::default()).is_err());
 }
 
 #[test]
 fn the_stack_does_not_grow_with_the_depth_of_objects() {
     let object = nested(5_000);
     let path = JsonPath::of("..a").unwrap();
-    assert_eq!(path.find(&object, &mut Work::default()).unwrap()[0].len(), 5_001);
+    assert_eq!(path.find(&object, &mut EvaluationBudget::default()).unwrap()[0].len(), 5_001);
     // Dropping what is that deep takes stack, which this test is not about.
     std::mem::forget(object);
 }

@@ -28,7 +28,7 @@ pub(super) fn cap_updaters(managed: &mut Managed) {
     updaters.sort_unstable();
 
     let mut firsts: Vec<(String, String)> = Vec::new();
-    let mut gathered = Gathered::default();
+    let mut gathered = BucketSets::default();
     for (_, identifier) in updaters {
         if count <= UPDATERS_MAX {
             break;
@@ -52,7 +52,7 @@ pub(super) fn cap_updaters(managed: &mut Managed) {
 }
 
 /// What each bucket is to hold, which is empty meanwhile: united all at once, and not anew with each updater.
-type Gathered = BTreeMap<String, Vec<Set>>;
+type BucketSets = BTreeMap<String, Vec<Set>>;
 
 /// Moves the fields of an updater into the bucket of its version, which takes over those of the first
 /// when it is new, and the time of the one that comes in. Where the bucket itself comes in, it takes
@@ -62,7 +62,7 @@ fn merge_into_bucket(
     version: String,
     first: &str,
     incoming: &str,
-    gathered: &mut Gathered,
+    gathered: &mut BucketSets,
 ) {
     let bucket = Origin {
         manager: "ancient-changes".to_owned(),

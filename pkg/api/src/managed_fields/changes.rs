@@ -13,7 +13,7 @@ const LEVELS: usize = 3;
 /// changes: objects are compared member by member, or else as a whole, and then they still differ.
 /// What is empty counts as a value of its own, so that nothing is emptied. Lists stay whole; of
 /// managed fields only that there are some is kept.
-pub(super) fn differing(live: &Object, new: &Object) -> (Object, Object) {
+pub(super) fn differing_parts(live: &Object, new: &Object) -> (Object, Object) {
     split(live, new, LEVELS)
 }
 
@@ -76,7 +76,7 @@ mod tests {
     fn what_is_equal_is_left_out() {
         let check = |live: Value, new: Value, left: Value, right: Value| {
             let (live, new) = (live.as_object().unwrap(), new.as_object().unwrap());
-            let (a, b) = differing(live, new);
+            let (a, b) = differing_parts(live, new);
             assert_eq!((Value::Object(a), Value::Object(b)), (left, right));
         };
         check(
@@ -143,7 +143,7 @@ mod tests {
                 let mut new = Value::Object(live.clone());
                 mutate(&mut new, &mut seed);
                 let new = new.as_object().unwrap();
-                let (a, b) = differing(&live, new);
+                let (a, b) = differing_parts(&live, new);
                 assert_eq!(changes(&a, &b), changes(&live, new), "{name} {seed}");
             }
         }

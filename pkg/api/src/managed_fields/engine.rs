@@ -148,7 +148,7 @@ impl Engine<'_> {
             Ok(applied) => Ok(applied),
             Err(ApplyError::Failed(text)) => Err(Failure::Text(text)),
             Err(ApplyError::Conflicts(conflicts)) => {
-                let conflicts = self.contested(live, ty, conflicts.0, options.manager);
+                let conflicts = self.remaining_conflicts(live, ty, conflicts.0, options.manager);
                 let Some(patch) = again.filter(|_| conflicts.is_empty()) else {
                     return Err(Failure::Status(conflict::status(&conflicts, &managed)));
                 };
@@ -198,7 +198,7 @@ impl Engine<'_> {
     }
 
     /// The conflicts that are left when `kubectl` takes over from client-side apply.
-    fn contested(
+    fn remaining_conflicts(
         &self,
         live: &Value,
         ty: TypeRef<'_>,

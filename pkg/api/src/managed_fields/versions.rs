@@ -13,7 +13,7 @@ use schema::structured_merge::updater::{ConvertError, Converter};
 use schema::structured_merge::{PathElement, Set};
 use schema::table::Message;
 
-use super::outside::Conversions;
+use super::pending_conversions::PendingConversions;
 use crate::conversion::{convert, normalise_for_storage};
 use crate::resources::{self, Handle, Resource};
 
@@ -131,12 +131,12 @@ impl Versions {
 }
 
 /// The versions of a kind, and who converts between them where the process cannot.
-pub(super) struct Through<'a> {
+pub(super) struct VersionConverter<'a> {
     pub(super) versions: &'a Versions,
-    pub(super) outside: Option<&'a Conversions>,
+    pub(super) outside: Option<&'a PendingConversions>,
 }
 
-impl Through<'_> {
+impl VersionConverter<'_> {
     /// The value in the version `to` of one that only somebody outside can convert.
     fn ask(&self, value: &Value, from: &str, to: &Version) -> Result<Value, ConvertError> {
         let mut object = self.versions.tree_of(value, from)?;
@@ -153,7 +153,7 @@ impl Through<'_> {
     }
 }
 
-impl Converter for Through<'_> {
+impl Converter for VersionConverter<'_> {
     fn convert<'v>(&self, value: &'v Value, from: &str, to: &str) -> Result<Cow<'v, Value>, ConvertError> {
         if from == to {
             return Ok(Cow::Borrowed(value));

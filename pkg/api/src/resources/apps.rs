@@ -8,7 +8,8 @@ use schema::builtin::{
 };
 
 use super::{
-    Act, Builtin, RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, columns, protobuf, since, subresource_of,
+    Builtin, EndpointOperation, RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, columns, protobuf, since,
+    subresource_of,
 };
 
 /// What the resources of `apps/v1` have in common.
@@ -87,7 +88,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "deployments",
         builtin: Some(Builtin::Deployment),
-        act: Act::Scale,
+        act: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -123,7 +124,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "replicasets",
         builtin: Some(Builtin::ReplicaSet),
-        act: Act::Scale,
+        act: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -159,7 +160,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "statefulsets",
         builtin: Some(Builtin::StatefulSet),
-        act: Act::Scale,
+        act: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",

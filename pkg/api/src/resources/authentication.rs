@@ -4,7 +4,7 @@ use schema::builtin::{
     IO_K8S_API_AUTHENTICATION_V1_SELFSUBJECTREVIEW, IO_K8S_API_AUTHENTICATION_V1_TOKENREVIEW,
 };
 
-use super::{Act, Builtin, CREATE_ONLY, RESOURCE, Resource, Review, since};
+use super::{Builtin, CREATE_ONLY, EndpointOperation, RESOURCE, Resource, Review, since};
 
 /// What the resources of `authentication.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -22,7 +22,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "selfsubjectreviews",
         builtin: Some(Builtin::SelfSubjectReview),
-        act: Act::Review(Review::SelfSubject),
+        act: EndpointOperation::Review(Review::SelfSubject),
         kind: "SelfSubjectReview",
         singular: "selfsubjectreview",
         verbs: CREATE_ONLY,
@@ -32,7 +32,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "tokenreviews",
         builtin: Some(Builtin::TokenReview),
-        act: Act::Review(Review::Token),
+        act: EndpointOperation::Review(Review::Token),
         kind: "TokenReview",
         singular: "tokenreview",
         verbs: CREATE_ONLY,

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_AUTHORIZATION_V1_SUBJECTACCESSREVIEW,
 };
 
-use super::{Act, Builtin, CREATE_ONLY, RESOURCE, Resource, Review, since};
+use super::{Builtin, CREATE_ONLY, EndpointOperation, RESOURCE, Resource, Review, since};
 
 /// What the resources of `authorization.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -24,7 +24,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "localsubjectaccessreviews",
         builtin: Some(Builtin::LocalSubjectAccessReview),
-        act: Act::Review(Review::LocalSubjectAccess),
+        act: EndpointOperation::Review(Review::LocalSubjectAccess),
         kind: "LocalSubjectAccessReview",
         singular: "localsubjectaccessreview",
         namespaced: true,
@@ -35,7 +35,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "selfsubjectaccessreviews",
         builtin: Some(Builtin::SelfSubjectAccessReview),
-        act: Act::Review(Review::SelfSubjectAccess),
+        act: EndpointOperation::Review(Review::SelfSubjectAccess),
         kind: "SelfSubjectAccessReview",
         singular: "selfsubjectaccessreview",
         verbs: CREATE_ONLY,
@@ -45,7 +45,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "selfsubjectrulesreviews",
         builtin: Some(Builtin::SelfSubjectRulesReview),
-        act: Act::Review(Review::SelfSubjectRules),
+        act: EndpointOperation::Review(Review::SelfSubjectRules),
         kind: "SelfSubjectRulesReview",
         singular: "selfsubjectrulesreview",
         verbs: CREATE_ONLY,
@@ -55,7 +55,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "subjectaccessreviews",
         builtin: Some(Builtin::SubjectAccessReview),
-        act: Act::Review(Review::SubjectAccess),
+        act: EndpointOperation::Review(Review::SubjectAccess),
         kind: "SubjectAccessReview",
         singular: "subjectaccessreview",
         verbs: CREATE_ONLY,

@@ -84,7 +84,7 @@ pub enum Builtin {
 
 /// What a request to an endpoint does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
+pub enum EndpointOperation {
     /// Reads and writes objects that are stored.
     Store,
     /// Reads and writes the replicas of a stored object.

@@ -20,8 +20,8 @@ use schema::builtin::{
 };
 
 use super::{
-    Act, Backend, Builtin, CREATE_ONLY, Connect, DefaultGc, EVERY_METHOD, GET_AND_POST, RESOURCE, Resource,
-    SPEC, STATUS, Stream, UNVERSIONED, columns, protobuf, same, since, subresource_of,
+    Backend, Builtin, CREATE_ONLY, Connect, DefaultGc, EVERY_METHOD, EndpointOperation, GET_AND_POST,
+    RESOURCE, Resource, SPEC, STATUS, Stream, UNVERSIONED, columns, protobuf, same, since, subresource_of,
 };
 
 /// What the resources of `v1` have in common.
@@ -41,7 +41,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "bindings",
         builtin: Some(Builtin::Binding),
-        act: Act::Bind,
+        act: EndpointOperation::Bind,
         kind: "Binding",
         singular: "binding",
         verbs: CREATE_ONLY,
@@ -52,7 +52,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "componentstatuses",
         builtin: Some(Builtin::ComponentStatus),
-        act: Act::ComponentStatus,
+        act: EndpointOperation::ComponentStatus,
         kind: "ComponentStatus",
         singular: "componentstatus",
         short_names: &["cs"],
@@ -196,7 +196,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "nodes",
         builtin: Some(Builtin::Node),
-        act: Act::Proxy(Backend::Node),
+        act: EndpointOperation::Proxy(Backend::Node),
         subresource: "proxy",
         kind: "NodeProxyOptions",
         namespaced: false,
@@ -316,7 +316,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: Act::Stream(Stream::Attach),
+        act: EndpointOperation::Stream(Stream::Attach),
         subresource: "attach",
         kind: "PodAttachOptions",
         verbs: &["create", "get"],
@@ -332,7 +332,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: Act::Bind,
+        act: EndpointOperation::Bind,
         subresource: "binding",
         kind: "Binding",
         verbs: CREATE_ONLY,
@@ -350,7 +350,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: Act::Evict,
+        act: EndpointOperation::Evict,
         subresource: "eviction",
         kind: "Eviction",
         kind_group_version: "policy/v1",
@@ -362,7 +362,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: Act::Stream(Stream::Exec),
+        act: EndpointOperation::Stream(Stream::Exec),
         subresource: "exec",
         kind: "PodExecOptions",
         verbs: &["create", "get"],
@@ -377,7 +377,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: Act::Log,
+        act: EndpointOperation::Log,
         subresource: "log",
         kind: "Pod",
         verbs: &["get"],
@@ -389,7 +389,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: Act::Stream(Stream::PortForward),
+        act: EndpointOperation::Stream(Stream::PortForward),
         subresource: "portforward",
         kind: "PodPortForwardOptions",
         verbs: &["create", "get"],
@@ -405,7 +405,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "pods",
         builtin: Some(Builtin::Pod),
-        act: Act::Proxy(Backend::Pod),
+        act: EndpointOperation::Proxy(Backend::Pod),
         subresource: "proxy",
         kind: "PodProxyOptions",
         verbs: &["create", "delete", "get", "patch", "update"],
@@ -474,7 +474,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "replicationcontrollers",
         builtin: Some(Builtin::ReplicationController),
-        act: Act::Scale,
+        act: EndpointOperation::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -545,7 +545,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "serviceaccounts",
         builtin: Some(Builtin::ServiceAccount),
-        act: Act::IssueToken,
+        act: EndpointOperation::IssueToken,
         subresource: "token",
         kind: "TokenRequest",
         kind_group_version: "authentication.k8s.io/v1",
@@ -580,7 +580,7 @@ pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "services",
         builtin: Some(Builtin::Service),
-        act: Act::Proxy(Backend::Service),
+        act: EndpointOperation::Proxy(Backend::Service),
         subresource: "proxy",
         kind: "ServiceProxyOptions",
         verbs: &["create", "delete", "get", "patch", "update"],

@@ -11,13 +11,13 @@ use cel::structural::Validator;
 use jsontree::Value;
 use memchr::memmem;
 use schema::json;
+use schema::memory::BudgetExceeded;
 use schema::object::{Object, go_type};
-use schema::room::NoRoom;
 use schema::structured_merge::model::Schema;
 
 use super::merge_schema::merge_schema;
 pub use super::schema_text::SchemaText;
-use crate::cel_times::CelTimes;
+use crate::cel_times::CelMetrics;
 use crate::structural::{Coercion, Literals, Structural};
 use crate::table::CustomPrinter;
 use crate::tree::{child, children, flag, text, texts};
@@ -79,7 +79,7 @@ pub struct CustomVersion {
     structural: OnceLock<Option<Structural>>,
     rules: OnceLock<Option<Validator>>,
     /// Where it is noted how long rules take.
-    cel_times: Option<Arc<CelTimes>>,
+    cel_times: Option<Arc<CelMetrics>>,
     merge: OnceLock<Option<Schema>>,
     printer: OnceLock<CustomPrinter>,
 }
@@ -151,7 +151,7 @@ impl CustomKind {
 
     /// Notes from now on how long rules take.
     #[must_use]
-    pub fn timed(mut self, times: &Arc<CelTimes>) -> Self {
+    pub fn timed(mut self, times: &Arc<CelMetrics>) -> Self {
         self.versions.iter_mut().for_each(|version| version.cel_times = Some(Arc::clone(times)));
         self
     }
@@ -206,7 +206,7 @@ impl CustomKind {
     ///
     /// # Errors
     /// See [`Structural::default`].
-    pub fn default(&self, api_version: &str, object: &mut Object) -> Result<(), NoRoom> {
+    pub fn default(&self, api_version: &str, object: &mut Object) -> Result<(), BudgetExceeded> {
         match self.version(api_version).and_then(CustomVersion::structural) {
             Some(schema) => schema.default(object),
             None => Ok(()),

@@ -8,7 +8,7 @@ use schema::custom::CUSTOM_RESOURCE;
 use self_cell::self_cell;
 
 use super::custom::{Custom, CustomKind};
-use super::{Encoding, Resource, Storage};
+use super::{Encoding, Resource, StorageSpec};
 
 /// A row that can be kept. Cloning it allocates nothing.
 #[derive(Clone)]
@@ -98,8 +98,8 @@ pub struct CustomTexts {
 
 impl CustomTexts {
     /// How objects are kept: as JSON, in the storage version, below the prefix.
-    pub fn storage(&self) -> Storage<'_> {
-        Storage {
+    pub fn storage(&self) -> StorageSpec<'_> {
+        StorageSpec {
             group_version: &self.storage_version,
             kind: &self.kind,
             message: &CUSTOM_RESOURCE,

@@ -136,7 +136,7 @@ fn every_row_says_which_kind_it_is_of_and_no_two_kinds_have_one_name() {
 #[test]
 fn what_is_not_stored_and_has_objects_does_something_else() {
     for row in all().filter(|row| row.subresource.is_empty()) {
-        assert_eq!(row.act == Act::Store, row.storage.is_some(), "{}", row.path());
+        assert_eq!(row.act == EndpointOperation::Store, row.storage.is_some(), "{}", row.path());
     }
 }
 

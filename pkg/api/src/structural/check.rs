@@ -6,7 +6,7 @@ use jsontree::Value;
 use schema::object::Object;
 
 use super::correlate::Correlation;
-use super::node::{Additional, Kind, Limits, More, Node, Range};
+use super::node::{Additional, Constraints, Kind, Node, Range, RareConstraints};
 use super::number;
 
 /// What is wrong with a value. `path` is that of the value. Schemas and values are as deep as decoders let
@@ -16,7 +16,7 @@ pub(super) fn faults(path: &Path<'_>, node: &Node, value: &Value, correlation: C
 }
 
 /// What is wrong with an object.
-pub(super) fn faults_of_members(
+pub(super) fn validate_object(
     path: &Path<'_>,
     node: &Node,
     members: &Object,
@@ -59,17 +59,17 @@ impl<'v> Subject<'v> {
 
 /// What a check found, and how much it liked, by which the best of bad alternatives is chosen.
 #[derive(Default)]
-struct Outcome {
+struct CheckOutcome {
     errors: ErrorList,
     matches: usize,
 }
 
-impl Outcome {
+impl CheckOutcome {
     fn is_valid(&self) -> bool {
         self.errors.is_empty()
     }
 
-    fn merge(&mut self, other: Outcome) {
+    fn merge(&mut self, other: CheckOutcome) {
         self.errors.append(other.errors);
         self.matches += other.matches;
     }
@@ -94,7 +94,13 @@ impl Checker<'_> {
     }
 
     /// Checks a value. What is wrong with one that did not change does not count.
-    fn check(&self, name: &str, node: &Node, value: Subject<'_>, correlation: Correlation<'_>) -> Outcome {
+    fn check(
+        &self,
+        name: &str,
+        node: &Node,
+        value: Subject<'_>,
+        correlation: Correlation<'_>,
+    ) -> CheckOutcome {
         let mut outcome = self.whole(name, node, value, correlation);
         if !outcome.is_valid() {
             if correlation.is_unchanged() {
@@ -106,8 +112,14 @@ impl Checker<'_> {
         outcome
     }
 
-    fn whole(&self, name: &str, node: &Node, value: Subject<'_>, correlation: Correlation<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn whole(
+        &self,
+        name: &str,
+        node: &Node,
+        value: Subject<'_>,
+        correlation: Correlation<'_>,
+    ) -> CheckOutcome {
+        let mut outcome = CheckOutcome::default();
         let limits = &node.limits;
         outcome.errors.extend(self.type_error(name, node, value));
         let more = limits.more.as_deref();
@@ -118,8 +130,10 @@ impl Checker<'_> {
             Subject::Other(Value::String(text)) => self.string(name, limits, text, &mut outcome),
             Subject::Other(Value::Number(number)) => {
                 let errors = number::faults(name, limits, number).into_iter().map(|found| match found {
-                    number::Fault::Bound(words) => Error::invalid(self.path, "", words),
-                    number::Fault::Value(words) => self.invalid(name, &Value::Number(number.clone()), &words),
+                    number::NumberError::Bound(words) => Error::invalid(self.path, "", words),
+                    number::NumberError::Value(words) => {
+                        self.invalid(name, &Value::Number(number.clone()), &words)
+                    }
                 });
                 outcome.errors.extend(errors);
             }
@@ -143,7 +157,7 @@ impl Checker<'_> {
     }
 
     fn type_error(&self, name: &str, node: &Node, value: Subject<'_>) -> Option<Error> {
-        let Limits { kind, format, .. } = &node.limits;
+        let Constraints { kind, format, .. } = &node.limits;
         if *kind == Kind::Any && format.is_none() {
             return None;
         }
@@ -164,10 +178,10 @@ impl Checker<'_> {
             }
             Subject::Other(Value::Bool(_)) => ("boolean", "", *kind == Kind::Boolean),
             Subject::Other(Value::Number(number)) if number.is_f64() => {
-                let whole = kind.takes_integers() && number::is_whole(number);
+                let whole = kind.accepts_integers() && number::is_whole(number);
                 ("number", "float64", *kind == Kind::Number || whole)
             }
-            Subject::Other(_) => ("integer", "int64", kind.takes_integers() || *kind == Kind::Number),
+            Subject::Other(_) => ("integer", "int64", kind.accepts_integers() || *kind == Kind::Number),
         };
         if fits {
             return None;
@@ -189,10 +203,10 @@ impl Checker<'_> {
     fn alternatives(
         &self,
         name: &str,
-        more: &More,
+        more: &RareConstraints,
         value: Subject<'_>,
         correlation: Correlation<'_>,
-        outcome: &mut Outcome,
+        outcome: &mut CheckOutcome,
     ) {
         // The value itself is the same for each of them: only what is in it is compared with what it was.
         let check = |node: &Node| self.whole(name, node, value, correlation);
@@ -214,7 +228,7 @@ impl Checker<'_> {
         }
         if !more.one_of.is_empty() {
             let (mut good, bad): (Vec<_>, Vec<_>) =
-                more.one_of.iter().map(check).partition(Outcome::is_valid);
+                more.one_of.iter().map(check).partition(CheckOutcome::is_valid);
             if good.len() == 1 {
                 outcome.merge(good.pop().unwrap_or_default());
             } else {
@@ -245,16 +259,16 @@ impl Checker<'_> {
     }
 
     /// A string has at most one fault but for its format.
-    fn string(&self, name: &str, limits: &Limits, value: &str, outcome: &mut Outcome) {
+    fn string(&self, name: &str, limits: &Constraints, value: &str, outcome: &mut CheckOutcome) {
         outcome.errors.extend(self.text_error(name, limits, value));
-        if let Some(format) = limits.format.as_ref().filter(|format| !format.takes(value)) {
+        if let Some(format) = limits.format.as_ref().filter(|format| !format.accepts(value)) {
             let detail = format!("{name} in body must be of type {}: {}", format.name, quote(value));
             outcome.errors.push(self.error(name, |path| Error::type_invalid(path, value, detail)));
         }
         outcome.matches += 1;
     }
 
-    fn text_error(&self, name: &str, limits: &Limits, value: &str) -> Option<Error> {
+    fn text_error(&self, name: &str, limits: &Constraints, value: &str) -> Option<Error> {
         let Range { min, max } = limits.characters;
         if min.is_some() || max.is_some() {
             let length = value.chars().count();
@@ -280,7 +294,7 @@ impl Checker<'_> {
         node: &Node,
         items: &[Value],
         correlation: Correlation<'_>,
-        outcome: &mut Outcome,
+        outcome: &mut CheckOutcome,
     ) {
         if let Some(node) = &node.items {
             let old = correlation.items();
@@ -293,7 +307,7 @@ impl Checker<'_> {
         outcome.matches += 1;
     }
 
-    fn count(&self, name: &str, range: Range, count: usize, what: &str, outcome: &mut Outcome) {
+    fn count(&self, name: &str, range: Range, count: usize, what: &str, outcome: &mut CheckOutcome) {
         if let Some(min) = range.min.filter(|min| count < *min) {
             outcome.errors.push(self.invalid(name, count, &format!("should have at least {min} {what}")));
         }
@@ -308,7 +322,7 @@ impl Checker<'_> {
         node: &Node,
         members: &Object,
         correlation: Correlation<'_>,
-        outcome: &mut Outcome,
+        outcome: &mut CheckOutcome,
     ) {
         self.count(name, node.limits.members, members.len(), "properties", outcome);
         match &node.additional {
@@ -347,7 +361,7 @@ impl Checker<'_> {
 }
 
 /// Of those that like it equally, the first.
-fn best(outcomes: Vec<Outcome>) -> Outcome {
+fn best(outcomes: Vec<CheckOutcome>) -> CheckOutcome {
     outcomes.into_iter().rev().max_by_key(|outcome| outcome.matches).unwrap_or_default()
 }
 

@@ -8,7 +8,7 @@ use schema::object::Object;
 use schema::patch::{collapse, expand};
 
 use super::node::{Additional, Node};
-use super::prune::{Unknown, drop_nulls, prune, prune_members};
+use super::prune::{PrunedPaths, drop_nulls, prune, prune_members};
 
 /// What is done about what does not belong into an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Coercion {
 
 /// Coerces an object; returns the paths of what was unknown, if they are to be told.
 pub(super) fn coerce(node: &Node, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, String> {
-    let mut unknown = Unknown::new(coercion == Coercion::Told);
+    let mut unknown = PrunedPaths::new(coercion == Coercion::Told);
     prune_members(object, node, &mut unknown);
     drop_nulls(object, node);
     let mut paths = unknown.into_paths();
@@ -38,7 +38,7 @@ pub(super) fn coerce(node: &Node, object: &mut Object, coercion: Coercion) -> Re
 
 /// Leaves of a default what its schema knows.
 pub(super) fn coerce_default(node: &Node, value: &mut Value) {
-    prune(value, Some(node), &mut Unknown::new(false));
+    prune(value, Some(node), &mut PrunedPaths::new(false));
     // What is wrong goes, so that nothing is left to be told.
     _ = below(node, value, &Path::NIL, Coercion::Lenient, &mut Vec::new());
 }
@@ -46,19 +46,19 @@ pub(super) fn coerce_default(node: &Node, value: &mut Value) {
 /// Leaves of the defaults for the metadata of an embedded object what is metadata. `default` is that of all of it, as
 /// its schema has it.
 pub(super) fn coerce_metadata_default(metadata: &mut Node, default: Option<Value>) {
-    metadata.default = default.as_ref().and_then(salvage);
+    metadata.default = default.as_ref().and_then(well_formed_members);
     for (name, member) in &mut metadata.properties {
         let is_metadata = |default: &Value| {
             let only = Object::from_iter([(name.to_string(), default.clone())]);
-            salvage(&Value::Object(only)).is_some_and(|left| left.get(&**name).is_some())
+            well_formed_members(&Value::Object(only)).is_some_and(|left| left.get(&**name).is_some())
         };
         member.default = member.default.take().filter(is_metadata);
     }
 }
 
 /// Leaves of the metadata of an object, which was stored before anybody looked, what is metadata.
-pub fn salvage_metadata(object: &mut Object) {
-    if let Some(salvaged) = object.get("metadata").and_then(salvage) {
+pub fn drop_malformed_metadata(object: &mut Object) {
+    if let Some(salvaged) = object.get("metadata").and_then(well_formed_members) {
         object.insert("metadata", salvaged);
     }
 }
@@ -132,7 +132,7 @@ fn embedded(
             object.insert("metadata", metadata);
         }
         Err(_) if lenient => {
-            let salvaged = salvage(metadata);
+            let salvaged = well_formed_members(metadata);
             if let Some(metadata) = salvaged {
                 object.insert("metadata", metadata);
             }
@@ -156,7 +156,7 @@ fn metadata_of(value: Value) -> Result<(Value, Vec<String>), String> {
 }
 
 /// Of metadata that is none, the members that are.
-fn salvage(metadata: &Value) -> Option<Value> {
+fn well_formed_members(metadata: &Value) -> Option<Value> {
     let members = metadata.as_object()?;
     let good = members.iter().filter(|(name, value)| {
         let only = Object::from_iter([((*name).clone(), (*value).clone())]);

@@ -5,7 +5,7 @@ use schema::object::Object;
 
 use super::coerce::{coerce_default, coerce_metadata_default};
 use super::formats::Format;
-use super::node::{Additional, Bound, Kind, Limits, List, More, Node, Pattern, Range};
+use super::node::{Additional, Bound, Constraints, Kind, List, Node, Pattern, Range, RareConstraints};
 use crate::tree::{child, children, flag, list, maybe_integer, text, texts};
 use cel::ext::regex::Regex;
 
@@ -105,7 +105,7 @@ impl Node {
     }
 }
 
-fn limits(schema: &Object, literals: Literals) -> Limits {
+fn limits(schema: &Object, literals: Literals) -> Constraints {
     let kind = match text(schema, "type") {
         _ if flag(schema, "x-kubernetes-int-or-string") => match literals {
             Literals::Plain => Kind::IntOrString,
@@ -124,7 +124,7 @@ fn limits(schema: &Object, literals: Literals) -> Limits {
         let length = |name| maybe_integer(schema, name).and_then(|length| usize::try_from(length).ok());
         Range { min: length(min), max: length(max) }
     };
-    Limits {
+    Constraints {
         kind,
         format: Format::named(kind, text(schema, "format")),
         characters: range("minLength", "maxLength"),
@@ -138,7 +138,7 @@ fn limits(schema: &Object, literals: Literals) -> Limits {
 const MORE: [&str; 9] =
     ["pattern", "minimum", "maximum", "multipleOf", "enum", "allOf", "anyOf", "oneOf", "not"];
 
-fn more(schema: &Object, literals: Literals) -> Option<Box<More>> {
+fn more(schema: &Object, literals: Literals) -> Option<Box<RareConstraints>> {
     if !MORE.iter().any(|name| schema.contains_key(*name)) {
         return None;
     }
@@ -147,7 +147,7 @@ fn more(schema: &Object, literals: Literals) -> Option<Box<More>> {
     let bound =
         |name, exclusive| number(name).map(|value| Bound { value, exclusive: flag(schema, exclusive) });
     let pattern = Some(text(schema, "pattern")).filter(|pattern| !pattern.is_empty());
-    Some(Box::new(More {
+    Some(Box::new(RareConstraints {
         pattern: pattern.map(|text| Pattern {
             text: text.into(),
             regex: Regex::compile(text).map_err(String::into_boxed_str),

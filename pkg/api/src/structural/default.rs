@@ -3,13 +3,13 @@
 //! A list of a thousand empty objects is short, its defaults may be long: each is paid for out of a [`Room`].
 
 use jsontree::Value;
+use schema::memory::{BudgetExceeded, DecodeBudget};
 use schema::object::Object;
-use schema::room::{NoRoom, Room};
 
 use super::node::Node;
 
 /// Fills in what is missing in a value.
-fn default(value: &mut Value, node: &Node, room: &mut Room) -> Result<(), NoRoom> {
+fn default(value: &mut Value, node: &Node, room: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
     match value {
         Value::Object(members) => default_members(node, members, room),
         Value::Array(items) => {
@@ -24,13 +24,17 @@ fn default(value: &mut Value, node: &Node, room: &mut Room) -> Result<(), NoRoom
 }
 
 /// Fills in members that are missing, and what is missing in those that are there.
-pub(super) fn default_members(node: &Node, members: &mut Object, room: &mut Room) -> Result<(), NoRoom> {
+pub(super) fn default_members(
+    node: &Node,
+    members: &mut Object,
+    room: &mut DecodeBudget,
+) -> Result<(), BudgetExceeded> {
     if !node.has_defaults {
         return Ok(());
     }
     for (name, node) in &node.properties {
         let Some(value) = &node.default else { continue };
-        let missing = members.get(&**name).is_none_or(|value| value.is_null() && node.refuses_null());
+        let missing = members.get(&**name).is_none_or(|value| value.is_null() && node.rejects_null());
         if missing {
             room.copy(value)?;
             members.insert(name.clone(), value.clone());
@@ -49,8 +53,8 @@ pub(super) fn default_members(node: &Node, members: &mut Object, room: &mut Room
 }
 
 /// Puts a default where a null may not be.
-fn replace_null(value: &mut Value, node: &Node, room: &mut Room) -> Result<(), NoRoom> {
-    if let Some(default) = node.default.as_ref().filter(|_| value.is_null() && node.refuses_null()) {
+fn replace_null(value: &mut Value, node: &Node, room: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
+    if let Some(default) = node.default.as_ref().filter(|_| value.is_null() && node.rejects_null()) {
         room.copy(default)?;
         *value = default.clone();
     }

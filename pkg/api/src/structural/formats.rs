@@ -46,7 +46,7 @@ impl Format {
     }
 
     /// Whether a string has the format.
-    pub(super) fn takes(&self, text: &str) -> bool {
+    pub(super) fn accepts(&self, text: &str) -> bool {
         match &self.check {
             Check::Nothing => true,
             Check::Function(check) => check(text),

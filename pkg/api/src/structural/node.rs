@@ -29,7 +29,7 @@ pub struct Node {
     /// Whether this or anything below is a set, a list with keys, or an embedded object.
     pub(super) has_structure: bool,
     /// What a value must be.
-    pub(super) limits: Limits,
+    pub(super) limits: Constraints,
 }
 
 /// Members that are not declared.
@@ -76,7 +76,7 @@ pub(super) enum Kind {
 
 /// What a value must be, besides what its members and items must be.
 #[derive(Debug, Default)]
-pub(super) struct Limits {
+pub(super) struct Constraints {
     pub(super) kind: Kind,
     pub(super) format: Option<Format>,
     /// Lengths of strings, in characters; of lists; of maps.
@@ -86,12 +86,12 @@ pub(super) struct Limits {
     /// Names of members that must be there.
     pub(super) required: Box<[Box<str>]>,
     /// Rarely given.
-    pub(super) more: Option<Box<More>>,
+    pub(super) more: Option<Box<RareConstraints>>,
 }
 
 /// Limits that few schemas have.
 #[derive(Debug, Default)]
-pub(super) struct More {
+pub(super) struct RareConstraints {
     pub(super) pattern: Option<Pattern>,
     pub(super) minimum: Option<Bound>,
     pub(super) maximum: Option<Bound>,
@@ -148,7 +148,7 @@ impl Node {
     }
 
     /// Whether a null is out of place here.
-    pub(super) fn refuses_null(&self) -> bool {
+    pub(super) fn rejects_null(&self) -> bool {
         !self.nullable
     }
 }
@@ -169,7 +169,7 @@ impl Kind {
     }
 
     /// Whether whole numbers are of this type.
-    pub(super) fn takes_integers(self) -> bool {
+    pub(super) fn accepts_integers(self) -> bool {
         matches!(self, Kind::Integer | Kind::IntOrString)
     }
 }

@@ -2,10 +2,10 @@
 
 use jsontree::{Number, Value};
 
-use super::node::{Bound, Kind, Limits, More};
+use super::node::{Bound, Constraints, Kind, RareConstraints};
 
 /// What is wrong with a number, or with what bounds it.
-pub(super) enum Fault {
+pub(super) enum NumberError {
     /// A bound is of no use for the type. The whole words.
     Bound(String),
     /// The value is out of bounds. The words after its name.
@@ -32,9 +32,11 @@ enum Side {
 }
 
 /// What is wrong with a number. `name` is that of the value.
-pub(super) fn faults(name: &str, limits: &Limits, value: &Number) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = unfit("Checked", value, limits, name).into_iter().collect();
-    let Some(More { minimum, maximum, multiple_of, .. }) = limits.more.as_deref() else { return faults };
+pub(super) fn faults(name: &str, limits: &Constraints, value: &Number) -> Vec<NumberError> {
+    let mut faults: Vec<NumberError> = unfit("Checked", value, limits, name).into_iter().collect();
+    let Some(RareConstraints { minimum, maximum, multiple_of, .. }) = limits.more.as_deref() else {
+        return faults;
+    };
     let multiple_of = multiple_of.as_ref().map(|value| (Side::MultipleOf, "MultipleOf", value, false));
     let bound = |side, words, bound: &'_ Option<Bound>| {
         bound.as_ref().map(|bound| (side, words, bound.value.clone(), bound.exclusive))
@@ -48,13 +50,13 @@ pub(super) fn faults(name: &str, limits: &Limits, value: &Number) -> Vec<Fault> 
         let unfit = unfit(words, &bound, limits, name);
         let as_given = unfit.is_some();
         faults.extend(unfit);
-        faults.extend(out_of_bounds(side, exclusive, value, &bound, as_given).map(Fault::Value));
+        faults.extend(out_of_bounds(side, exclusive, value, &bound, as_given).map(NumberError::Value));
     }
     faults
 }
 
 /// Complains about a number that does not fit into a type.
-fn unfit(words: &str, number: &Number, limits: &Limits, name: &str) -> Option<Fault> {
+fn unfit(words: &str, number: &Number, limits: &Constraints, name: &str) -> Option<NumberError> {
     let format = limits.format.as_ref().map_or("", |format| &*format.name);
     let fits = match (limits.kind, format) {
         (Kind::Integer, "int32") => whole(number).is_some_and(|number| i32::try_from(number).is_ok()),
@@ -70,7 +72,7 @@ fn unfit(words: &str, number: &Number, limits: &Limits, name: &str) -> Option<Fa
         _ => "(default format)".to_owned(),
     };
     let kind = limits.kind.as_str();
-    Some(Fault::Bound(format!("{words} value must be of type {kind} {of} in {name}")))
+    Some(NumberError::Bound(format!("{words} value must be of type {kind} {of} in {name}")))
 }
 
 /// A number as a whole one, if it is.

@@ -13,16 +13,16 @@ pub(super) fn is_type_or_metadata(name: &str) -> bool {
 }
 
 /// The paths of what was pruned, if somebody wants to know.
-pub(super) struct Unknown {
+pub(super) struct PrunedPaths {
     paths: Option<Vec<String>>,
     /// The path of the value under the knife.
     at: String,
 }
 
-impl Unknown {
+impl PrunedPaths {
     /// Takes notes if `wanted`.
     pub(super) fn new(wanted: bool) -> Self {
-        Unknown { paths: wanted.then(Vec::new), at: String::new() }
+        PrunedPaths { paths: wanted.then(Vec::new), at: String::new() }
     }
 
     /// The paths, in order.
@@ -67,7 +67,7 @@ impl Unknown {
 }
 
 /// Prunes a value. Without a node nothing is known of it, and no member stays.
-pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Unknown) {
+pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut PrunedPaths) {
     match (value, node) {
         (Value::Object(members), Some(node)) => prune_members(members, node, unknown),
         (Value::Object(members), None) => {
@@ -93,7 +93,7 @@ pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Unknow
 }
 
 /// Looks at a value of which nothing is pruned but what is declared below.
-fn keep(value: &mut Value, node: &Node, unknown: &mut Unknown) {
+fn keep(value: &mut Value, node: &Node, unknown: &mut PrunedPaths) {
     match value {
         Value::Object(members) => each_member(members, node, unknown, |_, _| true),
         Value::Array(items) => {
@@ -107,7 +107,7 @@ fn keep(value: &mut Value, node: &Node, unknown: &mut Unknown) {
 }
 
 /// Prunes the members of a value.
-pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut Unknown) {
+pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut PrunedPaths) {
     let preserves = node.preserve;
     each_member(members, node, unknown, |name, unknown| {
         let is_own = is_type_or_metadata(name) && unknown.is_root();
@@ -122,8 +122,8 @@ pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut Unk
 fn each_member(
     members: &mut Object,
     node: &Node,
-    unknown: &mut Unknown,
-    stays: impl Fn(&str, &mut Unknown) -> bool,
+    unknown: &mut PrunedPaths,
+    stays: impl Fn(&str, &mut PrunedPaths) -> bool,
 ) {
     members.retain(|name, value| {
         if node.embedded && is_type_or_metadata(name) {
@@ -145,7 +145,7 @@ pub(super) fn drop_nulls(members: &mut Object, node: &Node) {
     members.retain(|name, value| {
         let Some(node) = node.member(name) else { return true };
         if value.is_null() {
-            return !node.refuses_null() || node.default.is_some();
+            return !node.rejects_null() || node.default.is_some();
         }
         drop_nulls_below(value, node);
         true

@@ -222,8 +222,8 @@ fn defaults_of_many_items_have_no_more_room_than_an_object() {
         schema.default(&mut object(json!({"list": vec![item.clone(); items], "lists": vec![item; items]})))
     };
     assert_eq!(filled_in(1000, json!({})), Ok(()));
-    assert_eq!(filled_in(30_000, json!({})), Err(NoRoom));
-    assert_eq!(filled_in(5_000, Value::Null), Err(NoRoom), "of defaults that stand for null");
+    assert_eq!(filled_in(30_000, json!({})), Err(BudgetExceeded));
+    assert_eq!(filled_in(5_000, Value::Null), Err(BudgetExceeded), "of defaults that stand for null");
 }
 
 #[test]

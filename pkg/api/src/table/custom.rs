@@ -7,7 +7,7 @@ use jsontree::{Object, Value};
 use super::UNKNOWN;
 use super::cell::Cell;
 use crate::descriptions::description;
-use crate::jsonpath::{Found, JsonPath, Work};
+use crate::jsonpath::{EvaluationBudget, JsonPath, SelectedValue};
 use crate::resources::custom::PrinterColumn;
 
 /// What prints the rows of a custom resource in one version: read once, used for every object.
@@ -81,7 +81,7 @@ impl CustomPrinter {
     /// more than an object can be: any number of them may show all of it.
     pub fn cells<'a>(&'a self, object: &'a Object, now: UnixTime) -> Vec<Cell<'a>> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
-        let (mut work, mut room) = (Work::default(), TEXT_BYTES_MAX);
+        let (mut work, mut room) = (EvaluationBudget::default(), TEXT_BYTES_MAX);
         let own = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
             Ok(Some(found)) if room > 0 => {
                 let cell = cell(&column.kind, found, now);
@@ -126,16 +126,16 @@ fn age() -> PrinterColumn {
 }
 
 /// What a column of a type shows of a value. All but texts is shown as nothing where it is of another type.
-fn cell<'a>(kind: &str, found: Found<'a>, now: UnixTime) -> Cell<'a> {
+fn cell<'a>(kind: &str, found: SelectedValue<'a>, now: UnixTime) -> Cell<'a> {
     match (kind, found) {
-        ("string", Found::Text(text)) => text.into(),
+        ("string", SelectedValue::Text(text)) => text.into(),
         ("string", found) => found.text().into(),
-        ("integer", Found::Int(number)) => number.into(),
-        ("integer", Found::Float(number)) => go_int64(number).into(),
-        ("number", Found::Int(number)) => Cell::Number(number as f64),
-        ("number", Found::Float(number)) => Cell::Number(number),
-        ("boolean", Found::Bool(flag)) => flag.into(),
-        ("date", Found::Text(text)) => since(text, now).into(),
+        ("integer", SelectedValue::Int(number)) => number.into(),
+        ("integer", SelectedValue::Float(number)) => go_int64(number).into(),
+        ("number", SelectedValue::Int(number)) => Cell::Number(number as f64),
+        ("number", SelectedValue::Float(number)) => Cell::Number(number),
+        ("boolean", SelectedValue::Bool(flag)) => flag.into(),
+        ("date", SelectedValue::Text(text)) => since(text, now).into(),
         _ => Cell::Null,
     }
 }

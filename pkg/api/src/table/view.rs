@@ -5,7 +5,7 @@
 use super::cell::Cell;
 use apimachinery::time::{UnixTime, parse_time};
 use jsontree::{Object, Value};
-use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
+use schema::proto::inplace::{MemberRef, MessageRef, NotInPlace};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -95,9 +95,9 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Object(object) => Some(Cow::Borrowed(object)),
             Node::Wire(MemberRef::Message(message), doubt) if self.exists() => {
-                certain(message.tree().map_err(Irregular::from), doubt).map(Cow::Owned)
+                certain(message.tree().map_err(NotInPlace::from), doubt).map(Cow::Owned)
             }
-            Node::Wire(MemberRef::Map(_), doubt) => certain(Err(Irregular), doubt),
+            Node::Wire(MemberRef::Map(_), doubt) => certain(Err(NotInPlace), doubt),
             _ => None,
         }
     }
@@ -113,7 +113,7 @@ impl<'a> View<'a> {
             Node::Wire(
                 MemberRef::Bytes(_) | MemberRef::Time(_) | MemberRef::MicroTime(_) | MemberRef::List(_),
                 doubt,
-            ) => certain(Err(Irregular), doubt),
+            ) => certain(Err(NotInPlace), doubt),
             Node::Wire(..) | Node::Absent | Node::Object(_) => None,
         }
     }
@@ -127,7 +127,7 @@ impl<'a> View<'a> {
             Node::Wire(
                 MemberRef::Bytes(_) | MemberRef::Quantity(_) | MemberRef::Time(_) | MemberRef::MicroTime(_),
                 doubt,
-            ) => certain(Err(Irregular), doubt).unwrap_or_default(),
+            ) => certain(Err(NotInPlace), doubt).unwrap_or_default(),
             _ => "",
         }
     }
@@ -201,7 +201,7 @@ impl<'a> View<'a> {
         let (tree, wire) = match self.0 {
             Node::Object(object) => (Some(object), None),
             Node::Wire(MemberRef::Map(map), doubt) => (None, Some((map.iter(), doubt))),
-            Node::Wire(MemberRef::Message(_), doubt) => (certain(Err(Irregular), doubt), None),
+            Node::Wire(MemberRef::Message(_), doubt) => (certain(Err(NotInPlace), doubt), None),
             _ => (None, None),
         };
         let wire = wire.into_iter().flat_map(|(map, doubt)| {
@@ -219,7 +219,7 @@ impl<'a> View<'a> {
             Node::Value(Value::Array(items)) => items.len(),
             Node::Wire(MemberRef::List(list), _) => list.len(),
             Node::Wire(MemberRef::Map(map), _) => map.len(),
-            Node::Wire(MemberRef::Message(_), doubt) => certain(Err(Irregular), doubt).unwrap_or_default(),
+            Node::Wire(MemberRef::Message(_), doubt) => certain(Err(NotInPlace), doubt).unwrap_or_default(),
             _ => 0,
         }
     }
@@ -253,7 +253,7 @@ impl<'a> From<View<'a>> for Cell<'a> {
 }
 
 /// What was read, or a doubt.
-fn certain<T>(result: Result<T, Irregular>, doubt: &Doubt) -> Option<T> {
+fn certain<T>(result: Result<T, NotInPlace>, doubt: &Doubt) -> Option<T> {
     if result.is_err() {
         doubt.0.set(true);
     }

@@ -38,9 +38,9 @@ pub(crate) fn event() -> Event {
     }
 }
 
-fn asked(user: Option<&UserInfo>, addresses: &[IpAddr], user_agent: &str) -> Asked {
+fn asked(user: Option<&UserInfo>, addresses: &[IpAddr], user_agent: &str) -> RequestRecord {
     let target = ("/api/v1/namespaces/ns/pods/a?x=<y>", "get");
-    Asked::new(target, user, addresses.iter().copied(), user_agent)
+    RequestRecord::new(target, user, addresses.iter().copied(), user_agent)
 }
 
 fn about(info: RequestInfo) -> ObjectReference {
@@ -79,7 +79,7 @@ fn everything_that_can_be_known_has_its_place() {
         subresource: "scale".to_owned(),
         ..RequestInfo::default()
     };
-    let brought = Brought {
+    let brought = BodyObjectMeta {
         namespace: "other".to_owned(),
         name: "a".to_owned(),
         uid: "u".to_owned(),

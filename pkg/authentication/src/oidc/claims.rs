@@ -28,21 +28,21 @@ pub(super) struct Expressions {
 
 /// What an issuer's tokens mean.
 #[derive(Debug)]
-pub(super) struct Meaning {
+pub(super) struct ClaimMapper {
     pub(super) config: JwtAuthenticator,
     pub(super) expressions: Expressions,
 }
 
 const NO_LIST: &str = "expression must return a string or a list of strings";
 
-impl Meaning {
+impl ClaimMapper {
     /// Whom claims stand for.
     ///
     /// # Errors
     /// Why for nobody, in upstream's words. What they say of claims are names of claims, and their values where
     /// upstream shows those.
     pub(super) fn user(&self, claims: &Claims) -> Result<UserInfo, String> {
-        let seen = as_go_has_them(claims);
+        let seen = with_go_numbers(claims);
         let user = UserInfo {
             name: self.username(claims, &seen)?,
             groups: self.groups(claims, &seen)?,
@@ -174,7 +174,7 @@ fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), String> {
 }
 
 /// A value of Go's `any` has floating-point numbers.
-fn as_go_has_them(claims: &Claims) -> Claims {
+fn with_go_numbers(claims: &Claims) -> Claims {
     fn convert(value: &Json) -> Json {
         match value {
             Json::Number(number) => {

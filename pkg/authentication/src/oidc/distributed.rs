@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::claims::Claims;
 use super::provider::Provider;
 use super::token::untrusted_issuer;
-use super::verifier::{Demands, Verifier};
+use super::verifier::{TokenRequirements, Verifier};
 
 /// How many issuers of such claims there may be for one issuer of tokens.
 const ISSUERS_MAX: usize = 16;
@@ -21,7 +21,7 @@ pub(super) struct Distributed {
     /// The claim.
     pub(super) claim: String,
     pub(super) provider: Provider,
-    pub(super) demands: Demands,
+    pub(super) demands: TokenRequirements,
     /// By issuer.
     pub(super) verifiers: Mutex<HashMap<String, Arc<Verifier>>>,
 }

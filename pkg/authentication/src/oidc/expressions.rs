@@ -22,18 +22,18 @@ const MINOR: u32 = 36;
 
 /// What an expression is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum ExpressionInput {
     /// The claims of a token, as `claims`.
     Claims,
     /// Whom it stands for, as `user`.
     User,
 }
 
-impl About {
+impl ExpressionInput {
     fn variable(self) -> &'static str {
         match self {
-            About::Claims => "claims",
-            About::User => "user",
+            ExpressionInput::Claims => "claims",
+            ExpressionInput::User => "user",
         }
     }
 }
@@ -61,7 +61,7 @@ pub(super) struct Compiled {
 
 /// Why an expression cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(super) enum ExpressionError {
     /// It is wrong.
     Invalid(String),
     /// It is right, and cannot be run.
@@ -102,21 +102,26 @@ impl Compiler {
     ///
     /// # Errors
     /// What is wrong with it, in upstream's words.
-    pub(super) fn compile(&self, about: About, text: &str, condition: bool) -> Result<Compiled, Flaw> {
+    pub(super) fn compile(
+        &self,
+        about: ExpressionInput,
+        text: &str,
+        condition: bool,
+    ) -> Result<Compiled, ExpressionError> {
         let env = match about {
-            About::Claims => &self.claims,
-            About::User => &self.user,
+            ExpressionInput::Claims => &self.claims,
+            ExpressionInput::User => &self.user,
         };
-        let issues = |issues| Flaw::Invalid(format!("compilation failed: {issues}"));
+        let issues = |issues| ExpressionError::Invalid(format!("compilation failed: {issues}"));
         let mut checked = compile(env, text).map_err(issues)?;
         if condition && checked.result() != Type::BOOL {
-            return Err(Flaw::Invalid("must evaluate to bool".to_owned()));
+            return Err(ExpressionError::Invalid("must evaluate to bool".to_owned()));
         }
         let uses_email = selects(&checked, "claims", "email");
         let uses_email_verified = selects(&checked, "claims", "email_verified");
         unescape_names(&mut checked);
         let plan = Plan::new(&checked, &[about.variable()])
-            .map_err(|error| Flaw::Internal(format!("program instantiation failed: {error}")))?;
+            .map_err(|error| ExpressionError::Internal(format!("program instantiation failed: {error}")))?;
         let expression = Expression { text: text.to_owned(), plan };
         Ok(Compiled { expression, uses_email, uses_email_verified })
     }
@@ -153,7 +158,7 @@ fn unescape_names(checked: &mut Checked) {
     for expr in nodes(checked) {
         match checked.syntax.kind(expr) {
             Kind::Select { operand, field, test } => {
-                if let Some(name) = meant(checked.syntax.name(field)) {
+                if let Some(name) = escaped_field_name(checked.syntax.name(field)) {
                     let field = checked.syntax.intern(&name);
                     checked.syntax.replace(expr, Kind::Select { operand, field, test });
                 }
@@ -163,7 +168,7 @@ fn unescape_names(checked: &mut Checked) {
             {
                 let Some(index) = checked.syntax.exprs(args).get(1).copied() else { continue };
                 if let Kind::Literal(Literal::String(text)) = checked.syntax.kind(index)
-                    && let Some(name) = meant(checked.syntax.name(text))
+                    && let Some(name) = escaped_field_name(checked.syntax.name(text))
                 {
                     let name = checked.syntax.intern(&name);
                     checked.syntax.replace(index, Kind::Literal(Literal::String(name)));
@@ -175,7 +180,7 @@ fn unescape_names(checked: &mut Checked) {
 }
 
 /// The member that an identifier with escapes stands for.
-fn meant(identifier: &str) -> Option<String> {
+fn escaped_field_name(identifier: &str) -> Option<String> {
     unescape(identifier).map(|name| name.into_owned()).filter(|name| name != identifier)
 }
 
@@ -204,37 +209,37 @@ mod tests {
     #[test]
     fn an_expression_sees_what_it_is_about_and_nothing_else() {
         let compiler = Compiler::new();
-        let check = |about: About, text: &str, condition: bool, expected: &str| {
+        let check = |about: ExpressionInput, text: &str, condition: bool, expected: &str| {
             let got = compiler.compile(about, text, condition).err();
             let got = got.map_or(String::new(), |flaw| match flaw {
-                Flaw::Invalid(text) | Flaw::Internal(text) => text,
+                ExpressionError::Invalid(text) | ExpressionError::Internal(text) => text,
             });
             assert!(got.starts_with(expected) && got.is_empty() == expected.is_empty(), "{text}: {got}");
         };
-        check(About::Claims, "claims.sub", false, "");
-        check(About::Claims, "claims.sub == 'a'", true, "");
-        check(About::Claims, "claims.sub", true, "must evaluate to bool");
+        check(ExpressionInput::Claims, "claims.sub", false, "");
+        check(ExpressionInput::Claims, "claims.sub == 'a'", true, "");
+        check(ExpressionInput::Claims, "claims.sub", true, "must evaluate to bool");
         check(
-            About::Claims,
+            ExpressionInput::Claims,
             "user.username",
             false,
             "compilation failed: ERROR: <input>:1:1: undeclared reference",
         );
-        check(About::User, "user.username.startsWith('a') && user.extra['k'].size() > 0", true, "");
+        check(ExpressionInput::User, "user.username.startsWith('a') && user.extra['k'].size() > 0", true, "");
         check(
-            About::User,
+            ExpressionInput::User,
             "user.name == 'a'",
             true,
             "compilation failed: ERROR: <input>:1:5: undefined field 'name'",
         );
-        check(About::User, "user.groups", true, "must evaluate to bool");
+        check(ExpressionInput::User, "user.groups", true, "must evaluate to bool");
     }
 
     #[test]
     fn uses_of_mail_are_found_wherever_they_are() {
         let compiler = Compiler::new();
         let check = |text: &str, expected: (bool, bool)| {
-            let compiled = compiler.compile(About::Claims, text, false).unwrap();
+            let compiled = compiler.compile(ExpressionInput::Claims, text, false).unwrap();
             assert_eq!((compiled.uses_email, compiled.uses_email_verified), expected, "{text}");
         };
         check("claims.sub", (false, false));

@@ -23,7 +23,7 @@ const LIMITS: Limits =
 const FETCH_PAUSE: Duration = Duration::from_secs(1);
 /// How many tokens may wait for keys: fewer than are looked at at the same time, so that those whose key is known are
 /// not refused because of others.
-const WAITING_MAX: usize = 256;
+const WAITERS_MAX: usize = 256;
 const DISCOVERY_PATH: &str = "/.well-known/openid-configuration";
 
 /// Where an issuer is.
@@ -96,7 +96,7 @@ impl Provider {
             metrics,
             known: SyncMutex::default(),
             fetches: Mutex::default(),
-            waiting: Semaphore::new(WAITING_MAX),
+            waiting: Semaphore::new(WAITERS_MAX),
         })
     }
 

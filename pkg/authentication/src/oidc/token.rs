@@ -107,14 +107,14 @@ pub(super) fn check(
     }
     let expires = date(claims, "exp").map_err(unreadable)?;
     if expires.is_none_or(|expires| expires < now.seconds || (expires == now.seconds && now.nanos > 0)) {
-        let shown = expires.map_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned(), printed);
+        let shown = expires.map_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned(), go_time);
         return Err(format!("oidc: token is expired (Token Expiry: {shown})"));
     }
     match date(claims, "nbf").map_err(unreadable)? {
         Some(begins) if now.seconds.saturating_add(LEEWAY_SECONDS) < begins => Err(format!(
             "oidc: current time {} before the nbf (not before) time: {}",
-            printed(now.seconds),
-            printed(begins)
+            go_time(now.seconds),
+            go_time(begins)
         )),
         _ => Ok(()),
     }
@@ -132,7 +132,7 @@ fn date<'n>(claims: &Claims, name: &'n str) -> Result<Option<i64>, &'n str> {
 }
 
 /// A point in time as Go prints it.
-fn printed(seconds: i64) -> String {
+fn go_time(seconds: i64) -> String {
     let text = UnixTime { seconds, nanos: 0 }.rfc3339().to_string();
     match text.strip_suffix('Z').and_then(|text| text.split_once('T')) {
         Some((date, time)) => format!("{date} {time} +0000 UTC"),

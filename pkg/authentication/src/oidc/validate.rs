@@ -10,7 +10,7 @@ use x509_parser::prelude::FromDer;
 
 use super::claims::Expressions;
 use super::config::{AuthenticationConfiguration, Issuer, JwtAuthenticator, PrefixedClaimOrExpression};
-use super::expressions::{About, Compiled, Compiler, Expression, Flaw};
+use super::expressions::{Compiled, Compiler, Expression, ExpressionError, ExpressionInput};
 
 /// How many issuers there may be.
 const ISSUERS_MAX: usize = 64;
@@ -188,11 +188,17 @@ impl<'c> Validation<'c> {
         Validation { compiler, expressions, errors, uses_email: false, uses_email_verified: false }
     }
 
-    fn compile(&mut self, about: About, text: &str, condition: bool, path: &Path<'_>) -> Option<Compiled> {
+    fn compile(
+        &mut self,
+        about: ExpressionInput,
+        text: &str,
+        condition: bool,
+        path: &Path<'_>,
+    ) -> Option<Compiled> {
         match self.compiler.compile(about, text, condition) {
             Ok(compiled) => return Some(compiled),
-            Err(Flaw::Invalid(detail)) => self.errors.push(Error::invalid(path, text, detail)),
-            Err(Flaw::Internal(detail)) => self.errors.push(Error::internal(path, detail)),
+            Err(ExpressionError::Invalid(detail)) => self.errors.push(Error::invalid(path, text, detail)),
+            Err(ExpressionError::Internal(detail)) => self.errors.push(Error::internal(path, detail)),
         }
         None
     }
@@ -220,7 +226,7 @@ impl<'c> Validation<'c> {
                     if !expressions.insert(expression) {
                         self.errors.push(Error::duplicate(&expression_path, expression));
                     } else if let Some(compiled) =
-                        self.compile(About::Claims, expression, true, &expression_path)
+                        self.compile(ExpressionInput::Claims, expression, true, &expression_path)
                     {
                         self.uses_email_verified |= compiled.uses_email_verified;
                         self.expressions.claim_rules.push((compiled.expression, rule.message.clone()));
@@ -247,7 +253,8 @@ impl<'c> Validation<'c> {
         match (mappings.uid.claim.as_str(), mappings.uid.expression.as_str()) {
             (_, "") => {}
             ("", expression) => {
-                let compiled = self.compile(About::Claims, expression, false, &uid.child("expression"));
+                let compiled =
+                    self.compile(ExpressionInput::Claims, expression, false, &uid.child("expression"));
                 self.expressions.uid = compiled.map(|compiled| compiled.expression);
             }
             _ => self.errors.push(Error::invalid(&uid, "", "claim and expression can't both be set")),
@@ -280,7 +287,8 @@ impl<'c> Validation<'c> {
                     let detail = "may not be specified when expression is set";
                     self.errors.push(Error::invalid(&prefix, text, detail));
                 }
-                let compiled = self.compile(About::Claims, expression, false, &path.child("expression"));
+                let compiled =
+                    self.compile(ExpressionInput::Claims, expression, false, &path.child("expression"));
                 return compiled.filter(|_| mapping.prefix.is_none());
             }
             (_, "") if mapping.prefix.is_none() => {
@@ -306,7 +314,7 @@ impl<'c> Validation<'c> {
             } else if mapping.value_expression.is_empty() {
                 self.errors.push(Error::required(&value_path, ""));
             } else if let Some(compiled) =
-                self.compile(About::Claims, &mapping.value_expression, false, &value_path)
+                self.compile(ExpressionInput::Claims, &mapping.value_expression, false, &value_path)
             {
                 self.uses_email_verified |= compiled.uses_email_verified;
                 self.expressions.extra.push((key.clone(), compiled.expression));
@@ -324,7 +332,7 @@ impl<'c> Validation<'c> {
                 self.errors.push(Error::required(&path, ""));
             } else if !seen.insert(text) {
                 self.errors.push(Error::duplicate(&path, text));
-            } else if let Some(compiled) = self.compile(About::User, text, true, &path) {
+            } else if let Some(compiled) = self.compile(ExpressionInput::User, text, true, &path) {
                 rules.push((compiled.expression, rule.message.clone()));
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use jsontree::Value;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -19,7 +19,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// What tokens have to be like, whoever issued them.
 #[derive(Clone)]
-pub(super) struct Demands {
+pub(super) struct TokenRequirements {
     pub(super) audiences: Vec<String>,
     /// What they may be signed with.
     pub(super) algorithms: Vec<String>,
@@ -35,7 +35,7 @@ pub(super) struct Verifier {
 
 struct Shared {
     issuer: String,
-    demands: Demands,
+    demands: TokenRequirements,
     provider: Provider,
     keys: OnceLock<RemoteKeys>,
     /// Why there are no keys.
@@ -44,7 +44,7 @@ struct Shared {
 
 impl Verifier {
     /// Begins to look for the issuer, and goes on until it is found or this is dropped.
-    pub(super) fn new(issuer: &str, demands: Demands, provider: Provider) -> Self {
+    pub(super) fn new(issuer: &str, demands: TokenRequirements, provider: Provider) -> Self {
         let problem = format!("oidc: authenticator for issuer {issuer:?} is not initialized");
         let shared = Arc::new(Shared {
             issuer: issuer.to_owned(),

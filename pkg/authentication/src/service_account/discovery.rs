@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
-use super::keys::{Numbers, PublicKey};
+use super::keys::{KeyComponents, PublicKey};
 use super::{PublicKeys, VerificationKeys};
 
 /// Why there are no documents. The server runs without them.
@@ -135,7 +135,7 @@ impl OpenIdMetadata {
             }
             self.made.store(Arc::new((keys, Arc::clone(&documents))));
         }
-        (documents, self.keys.kept_seconds())
+        (documents, self.keys.max_age_seconds())
     }
 }
 
@@ -184,8 +184,8 @@ impl<'a> Jwk<'a> {
     fn of(key: &'a PublicKey) -> Self {
         let text = |number: &Vec<u8>| Some(URL_SAFE_NO_PAD.encode(number));
         let (kty, crv, x, y, n, e) = match &key.numbers {
-            Numbers::Rsa { n, e } => ("RSA", None, None, None, text(n), text(e)),
-            Numbers::Ec { curve, x, y } => ("EC", Some(*curve), text(x), text(y), None, None),
+            KeyComponents::Rsa { n, e } => ("RSA", None, None, None, text(n), text(e)),
+            KeyComponents::Ec { curve, x, y } => ("EC", Some(*curve), text(x), text(y), None, None),
         };
         Jwk { r#use: "sig", kty, kid: &key.id, crv, alg: key.algorithm.name(), x, y, n, e }
     }

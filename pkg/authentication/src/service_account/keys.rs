@@ -14,9 +14,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use sha2::{Digest, Sha256};
 use x509_parser::certificate::X509Certificate;
-use x509_parser::der_parser::Oid;
 use x509_parser::der_parser::asn1_rs::oid;
-use x509_parser::der_parser::parse_der;
+use x509_parser::der_parser::{Oid, parse_der};
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
@@ -79,14 +78,14 @@ pub(super) struct PublicKey {
     /// What it signs with, where there is a choice.
     pub(super) algorithm: Algorithm,
     pub(super) decoding: DecodingKey,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: KeyComponents,
     /// Whether others are told of it; a key for tokens of the past alone is kept back.
     pub(super) discoverable: bool,
 }
 
 /// What a public key consists of: big-endian, coordinates in full length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Numbers {
+pub(super) enum KeyComponents {
     Rsa { n: Vec<u8>, e: Vec<u8> },
     Ec { curve: &'static str, x: Vec<u8>, y: Vec<u8> },
 }
@@ -100,7 +99,7 @@ impl PublicKey {
             let key = aws_lc_rs::rsa::PublicKey::from_der(info.raw).ok()?;
             let n = key.modulus().big_endian_without_leading_zero().to_vec();
             let e = key.exponent().big_endian_without_leading_zero().to_vec();
-            (Algorithm::Rs256, DecodingKey::from_rsa_der(info.raw), Numbers::Rsa { n, e })
+            (Algorithm::Rs256, DecodingKey::from_rsa_der(info.raw), KeyComponents::Rsa { n, e })
         } else if *kind == EC {
             let named = info.algorithm.parameters.as_ref().and_then(|any| any.as_oid().ok())?;
             let (algorithm, curve, bytes) = match named {
@@ -111,7 +110,7 @@ impl PublicKey {
             };
             let point = &*info.subject_public_key.data;
             let (x, y) = point.strip_prefix(&[4]).filter(|xy| xy.len() == 2 * bytes)?.split_at(bytes);
-            let numbers = Numbers::Ec { curve, x: x.to_vec(), y: y.to_vec() };
+            let numbers = KeyComponents::Ec { curve, x: x.to_vec(), y: y.to_vec() };
             (algorithm, DecodingKey::from_ec_der(point), numbers)
         } else {
             return None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ExternalKeys, PublicKeys};
 
 /// How long a client may keep keys that came from files, in seconds: an hour, upstream's figure.
-const FILES_KEPT_SECONDS: u64 = 3600;
+const FILE_KEYS_MAX_AGE_SECONDS: u64 = 3600;
 
 /// The keys that tokens are verified with. Cheap to clone.
 #[derive(Clone)]
@@ -34,9 +34,9 @@ impl VerificationKeys {
     }
 
     /// How long others may keep what they were told of the keys, in seconds.
-    pub(super) fn kept_seconds(&self) -> u64 {
+    pub(super) fn max_age_seconds(&self) -> u64 {
         match self {
-            VerificationKeys::Files(_) => FILES_KEPT_SECONDS,
+            VerificationKeys::Files(_) => FILE_KEYS_MAX_AGE_SECONDS,
             VerificationKeys::External(keys) => keys.seconds_to_refresh(),
         }
     }

@@ -19,14 +19,14 @@ use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
 use super::{VerificationKeys, es512};
 use crate::CacheCounters;
-use crate::memory::{Memory, key};
+use crate::expiring_cache::{ExpiringCache, key};
 
 /// What clients learn about a wrong signature (the text of upstream's JOSE library).
 const CRYPTO_FAILURE: &str = "go-jose/go-jose: error in cryptographic primitive";
 
 /// How long it is remembered that a signature is right (upstream's time for tokens that were accepted). What else has
 /// to hold is asked every time.
-const REMEMBERED: Duration = Duration::from_secs(10);
+const SIGNATURE_CACHE_TTL: Duration = Duration::from_secs(10);
 
 /// Verifies the tokens of some issuers.
 pub(super) struct Verifier {
@@ -35,7 +35,7 @@ pub(super) struct Verifier {
     /// Whom a token is meant for that does not say so.
     implicit_audiences: Vec<String>,
     /// What genuine tokens say.
-    genuine: Memory<Arc<Value>>,
+    genuine: ExpiringCache<Arc<Value>>,
     counters: Arc<CacheCounters>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Verified<C> {
 
 /// The claims that a verifier looks at.
 #[derive(Deserialize)]
-struct Public {
+struct VerifiedClaims {
     #[serde(rename = "iss", default)]
     issuer: String,
     #[serde(rename = "aud", default, deserialize_with = "one_or_many")]
@@ -76,7 +76,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 
 /// The issuer alone, before anything is known of who signed it.
 #[derive(Deserialize)]
-struct Claimed {
+struct UnverifiedIssuer {
     #[serde(rename = "iss", default)]
     issuer: String,
 }
@@ -90,7 +90,7 @@ impl Verifier {
         implicit_audiences: Vec<String>,
         counters: Arc<CacheCounters>,
     ) -> Self {
-        Verifier { issuers, keys, implicit_audiences, genuine: Memory::default(), counters }
+        Verifier { issuers, keys, implicit_audiences, genuine: ExpiringCache::default(), counters }
     }
 
     /// Verifies a token; `None` when it is none of these issuers'.
@@ -102,7 +102,7 @@ impl Verifier {
         token: &str,
         asked: &[String],
     ) -> Result<Option<Verified<C>>, String> {
-        let Ok(claimed) = insecure_decode_claims::<Claimed>(token) else { return Ok(None) };
+        let Ok(claimed) = insecure_decode_claims::<UnverifiedIssuer>(token) else { return Ok(None) };
         if !self.issuers.contains(&claimed.issuer) {
             return Ok(None);
         }
@@ -120,16 +120,16 @@ impl Verifier {
                 judging.ended(payload.is_ok());
                 let Some(payload) = payload? else { return Ok(None) };
                 let payload = Arc::new(payload);
-                self.genuine.learn(remembered, Arc::clone(&payload), REMEMBERED);
+                self.genuine.learn(remembered, Arc::clone(&payload), SIGNATURE_CACHE_TTL);
                 payload
             }
         };
-        let public = Public::deserialize(&*payload).map_err(|error| error.to_string())?;
+        let public = VerifiedClaims::deserialize(&*payload).map_err(|error| error.to_string())?;
         // What was read before anything was verified counts for nothing.
         if !self.issuers.contains(&public.issuer) {
             return Err(format!("token issuer {} is invalid", quote(&public.issuer)));
         }
-        let audiences = self.meant_for(public.audiences, asked)?;
+        let audiences = self.matching_audiences(public.audiences, asked)?;
         let claims = C::deserialize(&*payload).map_err(|error| error.to_string())?;
         Ok(Some(Verified { claims, audiences }))
     }
@@ -158,7 +158,7 @@ impl Verifier {
     }
 
     /// Those of the audiences asked about whom a token is meant for.
-    fn meant_for(&self, audiences: Vec<String>, asked: &[String]) -> Result<Vec<String>, String> {
+    fn matching_audiences(&self, audiences: Vec<String>, asked: &[String]) -> Result<Vec<String>, String> {
         let audiences = if audiences.is_empty() { self.implicit_audiences.clone() } else { audiences };
         let found: Vec<String> = asked.iter().filter(|one| audiences.contains(one)).cloned().collect();
         if found.is_empty() && !self.implicit_audiences.is_empty() {

@@ -5,11 +5,11 @@ use super::*;
 use crate::config::{Configuration, WebhookConfiguration};
 use crate::node::{self, Features, Graph};
 use crate::rbac::Index;
-use crate::webhook::{Answer, Attempt, Caller, Conditions, Options, Version};
-use crate::{Failure, Means, Mode, Policies, Reloadable, Reloaded};
-use apimachinery::clock::TestClock;
+use crate::webhook::{Attempt, CallResponse, Caller, Conditions, Options, Version};
+use crate::{AuthorizerDeps, Failure, Mode, Policies, Reload, Reloadable};
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
+use component_base::clock::TestClock;
 use std::time::Duration;
 
 fn user(name: &str, groups: &[&str]) -> UserInfo {
@@ -18,10 +18,10 @@ fn user(name: &str, groups: &[&str]) -> UserInfo {
 }
 
 /// Without roles, policies and objects, and with webhooks that are down.
-fn nothing() -> Means {
+fn nothing() -> AuthorizerDeps {
     let features = Features { selectors: true, service_accounts: true, pod_certificates: true };
     let policy = node::Policy { rules: Vec::new(), features };
-    Means {
+    AuthorizerDeps {
         roles: Some(Arc::new(Index::default())),
         nodes: Some((Arc::new(Graph::default()), policy)),
         policies: Some(Policies::default()),
@@ -40,7 +40,7 @@ impl Caller for Down {
         &self,
         _: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
-    ) -> Result<Answer, crate::Error> {
+    ) -> Result<CallResponse, crate::Error> {
         failed(Attempt { took: Duration::ZERO, timed_out: false });
         Err(crate::Error::Evaluation("down".to_owned()))
     }
@@ -191,18 +191,18 @@ async fn a_configuration_is_replaced_as_a_whole_or_not_at_all() {
     let deny = text("- {type: AlwaysDeny, name: alwaysdeny}\n");
     let both = text("- {type: AlwaysAllow, name: alwaysallow}\n- {type: AlwaysDeny, name: alwaysdeny}\n");
     let config = Configuration::parse(&deny, &Default::default()).unwrap();
-    let means = Means { roles: None, ..nothing() };
+    let means = AuthorizerDeps { roles: None, ..nothing() };
     let reloadable = Reloadable::new(means, config, deny.clone()).unwrap();
     let (user, info) = (user("u", &[]), info("GET", "/api"));
     let allowed = async || authorize(&reloadable, user.clone(), &info).await.is_ok();
-    assert_eq!((reloadable.reload(deny.clone()), allowed().await), (Reloaded::Unchanged, false));
-    assert_eq!((reloadable.reload(both.clone()), allowed().await), (Reloaded::Replaced, true));
-    let kept = |error: &str| Reloaded::Kept(error.to_owned());
+    assert_eq!((reloadable.reload(deny.clone()), allowed().await), (Reload::Unchanged, false));
+    assert_eq!((reloadable.reload(both.clone()), allowed().await), (Reload::Replaced, true));
+    let kept = |error: &str| Reload::Invalid(error.to_owned());
     let without = text("- {type: AlwaysAllow, name: alwaysallow}\n");
     assert_eq!(reloadable.reload(without), kept("missing required types: [AlwaysDeny]"));
     let late = text("- {type: AlwaysDeny, name: alwaysdeny}\n- {type: RBAC, name: rbac}\n");
     let error = "authorizer type RBAC is not allowed if it was not enabled at initial server startup";
     assert_eq!(reloadable.reload(late), kept(error));
     assert!(allowed().await);
-    assert_eq!((reloadable.reload(deny), allowed().await), (Reloaded::Replaced, false));
+    assert_eq!((reloadable.reload(deny), allowed().await), (Reload::Replaced, false));
 }

@@ -101,13 +101,13 @@ pub(super) fn file(text: &[u8]) -> Result<File, Error> {
 /// Where a member is: the Go type that has it, the path without indices that Go's decoder names, and the one with
 /// indices that strict errors name.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct FieldPath<'p> {
     structure: &'p str,
     dotted: &'p str,
     path: &'p str,
 }
 
-impl Place<'_> {
+impl FieldPath<'_> {
     fn mistyped(&self, name: &str, value: &Value, wanted: &str) -> String {
         format!(
             "json: cannot unmarshal {} into Go struct field {}.{} of type {wanted}",
@@ -181,7 +181,7 @@ struct Reader<'v> {
 }
 
 impl Reader<'_> {
-    fn unknown(&mut self, place: &Place<'_>, name: &str) {
+    fn unknown(&mut self, place: &FieldPath<'_>, name: &str) {
         let path = joined(place.path, name);
         self.strict.push(format!("unknown field {}", Quoted(&path)));
     }
@@ -191,7 +191,7 @@ impl Reader<'_> {
     }
 
     fn file(&mut self, object: &Object) -> Result<File, Error> {
-        let place = Place { structure: KIND, dotted: "", path: "" };
+        let place = FieldPath { structure: KIND, dotted: "", path: "" };
         let mut file = File::default();
         for (name, value) in object {
             match name.as_str() {
@@ -210,11 +210,11 @@ impl Reader<'_> {
 
     fn authorizer(&mut self, index: usize, item: &Value) -> Result<Authorizer, Error> {
         let path = format!("authorizers[{index}]");
-        let above = Place { structure: KIND, dotted: "", path: "" };
+        let above = FieldPath { structure: KIND, dotted: "", path: "" };
         let wanted = self.of_version("", "AuthorizerConfiguration");
         let mut authorizer = Authorizer::default();
         let Some(object) = above.object("authorizers", item, &wanted)? else { return Ok(authorizer) };
-        let place = Place { structure: "AuthorizerConfiguration", dotted: "authorizers", path: &path };
+        let place = FieldPath { structure: "AuthorizerConfiguration", dotted: "authorizers", path: &path };
         for (name, value) in object {
             match name.as_str() {
                 "type" => place.text(name, value, &mut authorizer.mode)?,
@@ -233,7 +233,8 @@ impl Reader<'_> {
 
     fn webhook(&mut self, path: &str, object: &Object) -> Result<Webhook, Error> {
         let path = format!("{path}.webhook");
-        let place = Place { structure: "WebhookConfiguration", dotted: "authorizers.webhook", path: &path };
+        let place =
+            FieldPath { structure: "WebhookConfiguration", dotted: "authorizers.webhook", path: &path };
         let mut webhook = Webhook::default();
         for (name, value) in object {
             match name.as_str() {
@@ -273,7 +274,7 @@ impl Reader<'_> {
 
     fn connection(&mut self, path: &str, object: &Object, webhook: &mut Webhook) -> Result<(), Error> {
         let (path, dotted) = (format!("{path}.connectionInfo"), "authorizers.webhook.connectionInfo");
-        let place = Place { structure: "WebhookConnectionInfo", dotted, path: &path };
+        let place = FieldPath { structure: "WebhookConnectionInfo", dotted, path: &path };
         for (name, value) in object {
             match name.as_str() {
                 "type" => place.text(name, value, &mut webhook.connection)?,
@@ -287,12 +288,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn condition(&mut self, path: &str, above: &Place<'_>, item: &Value) -> Result<String, Error> {
+    fn condition(&mut self, path: &str, above: &FieldPath<'_>, item: &Value) -> Result<String, Error> {
         let wanted = self.of_version("", "WebhookMatchCondition");
         let mut expression = String::new();
         let Some(object) = above.object("matchConditions", item, &wanted)? else { return Ok(expression) };
         let dotted = "authorizers.webhook.matchConditions";
-        let place = Place { structure: "WebhookMatchCondition", dotted, path };
+        let place = FieldPath { structure: "WebhookMatchCondition", dotted, path };
         for (name, value) in object {
             match name.as_str() {
                 "expression" => place.text(name, value, &mut expression)?,

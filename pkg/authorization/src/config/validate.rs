@@ -11,7 +11,7 @@ use apimachinery::time::format_duration;
 use jsontree::json;
 
 use super::decode::{Authorizer, File, Webhook};
-use super::{Configuration, Configured, WebhookConfiguration};
+use super::{AuthorizerConfig, Configuration, WebhookConfiguration};
 use crate::Mode;
 use crate::webhook::{Conditions, Options, Version};
 
@@ -28,7 +28,7 @@ pub(super) fn checked(file: &File) -> Result<Configuration, Vec<Error>> {
     if file.authorizers.is_empty() {
         errors.push(Error::required(&list, "at least one authorization mode must be defined"));
     }
-    let mut authorizers: Vec<Configured> = Vec::new();
+    let mut authorizers: Vec<AuthorizerConfig> = Vec::new();
     for (index, given) in file.authorizers.iter().enumerate() {
         let path = list.index(index);
         let Some(mode) = mode(given, &authorizers, &path, &mut errors) else { continue };
@@ -46,12 +46,17 @@ pub(super) fn checked(file: &File) -> Result<Configuration, Vec<Error>> {
             }
             (_, None) => None,
         };
-        authorizers.push(Configured { mode, name: given.name.clone(), webhook });
+        authorizers.push(AuthorizerConfig { mode, name: given.name.clone(), webhook });
     }
     if errors.is_empty() { Ok(Configuration { authorizers }) } else { Err(errors) }
 }
 
-fn mode(given: &Authorizer, before: &[Configured], path: &Path<'_>, errors: &mut Vec<Error>) -> Option<Mode> {
+fn mode(
+    given: &Authorizer,
+    before: &[AuthorizerConfig],
+    path: &Path<'_>,
+    errors: &mut Vec<Error>,
+) -> Option<Mode> {
     let (at, name) = (path.child("type"), given.mode.as_str());
     if name.is_empty() {
         errors.push(Error::required(&at, ""));
@@ -70,7 +75,7 @@ fn mode(given: &Authorizer, before: &[Configured], path: &Path<'_>, errors: &mut
     Some(mode)
 }
 
-fn wrong_name(name: &str, before: &[Configured], at: &Path<'_>) -> Option<Error> {
+fn wrong_name(name: &str, before: &[AuthorizerConfig], at: &Path<'_>) -> Option<Error> {
     if name.is_empty() {
         return Some(Error::required(at, ""));
     }

@@ -20,7 +20,7 @@ pub fn decide(graph: &Graph, policy: &Policy, attributes: &Attributes<'_>) -> De
     if node.is_empty() {
         return refuse(&format!("unknown node for user {}", quote(&attributes.user.name)));
     }
-    let asked = Asked { graph, policy, node, attributes };
+    let asked = NodeRequest { graph, policy, node, attributes };
     match attributes.resource_request.then(|| asked.by_resource()).flatten() {
         Some(Ok(())) => Decision::Allow(Arc::default()),
         Some(Err(reason)) => refuse(&reason.to_string()),
@@ -40,14 +40,14 @@ fn no(reason: &str) -> Answer {
     Err(Error::Rejected(reason.to_owned()))
 }
 
-struct Asked<'a> {
+struct NodeRequest<'a> {
     graph: &'a Graph,
     policy: &'a Policy,
     node: &'a str,
     attributes: &'a Attributes<'a>,
 }
 
-impl Asked<'_> {
+impl NodeRequest<'_> {
     /// What is decided by more than rules; `None` for everything else.
     fn by_resource(&self) -> Option<Answer> {
         let Attributes { group, resource, subresource, .. } = *self.attributes;
@@ -153,7 +153,7 @@ impl Asked<'_> {
     }
 
     /// Whether the verb is one by which a node keeps an object of its own.
-    fn keeps_own(&self) -> bool {
+    fn is_own_object_verb(&self) -> bool {
         matches!(self.attributes.verb, "get" | "create" | "update" | "patch" | "delete")
     }
 
@@ -163,7 +163,7 @@ impl Asked<'_> {
     }
 
     fn lease(&self) -> Answer {
-        if !self.keeps_own() {
+        if !self.is_own_object_verb() {
             return no("can only get, create, update, patch, or delete a node lease");
         }
         if self.attributes.namespace != LEASE_NAMESPACE {
@@ -179,7 +179,7 @@ impl Asked<'_> {
     }
 
     fn csi_node(&self) -> Answer {
-        if !self.keeps_own() {
+        if !self.is_own_object_verb() {
             return no("can only get, create, update, patch, or delete a CSINode");
         }
         if !self.attributes.subresource.is_empty() {

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use api::references::Kind;
 
-use super::texts::{Id, Texts};
+use super::interner::{Id, Interner};
 
 /// An object that belongs to one node, because it says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,7 +87,7 @@ struct Claim {
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// Namespaces, names of objects, nodes.
-    texts: Texts,
+    texts: Interner,
     pods: HashMap<Key, Pod>,
     /// How often a node needs an object, claims aside.
     needs: HashMap<(Kind, Key, Id), u32>,
@@ -129,7 +129,7 @@ impl Graph {
             && let Some(former) = self.pods.remove(&(namespace, name))
         {
             for &(kind, referred) in &former.references {
-                self.uses_no_more(kind, (namespace, referred), former.node);
+                self.remove_use(kind, (namespace, referred), former.node);
                 self.texts.release(referred);
             }
             for id in [namespace, name, former.node] {
@@ -175,9 +175,9 @@ impl Graph {
         }
     }
 
-    fn uses_no_more(&mut self, kind: Kind, key: Key, node: Id) {
+    fn remove_use(&mut self, kind: Kind, key: Key, node: Id) {
         if kind != Kind::Claim {
-            return self.need_no_more(kind, key, node);
+            return self.remove_reference(kind, key, node);
         }
         let Some(claim) = self.claims.get_mut(&key) else { return };
         let Ok(at) = position(&claim.nodes, node) else { return };
@@ -189,7 +189,7 @@ impl Graph {
         }
         claim.nodes.remove(at);
         for secret in self.secrets_of(key) {
-            self.need_no_more(Kind::Secret, secret, node);
+            self.remove_reference(Kind::Secret, secret, node);
         }
         self.forget_if_unused(key);
     }
@@ -208,7 +208,7 @@ impl Graph {
         *self.needs.entry((kind, key, node)).or_default() += 1;
     }
 
-    fn need_no_more(&mut self, kind: Kind, key: Key, node: Id) {
+    fn remove_reference(&mut self, kind: Kind, key: Key, node: Id) {
         if let Some(times) = self.needs.get_mut(&(kind, key, node)) {
             *times -= 1;
             if *times == 0 {
@@ -231,7 +231,7 @@ impl Graph {
         {
             for node in self.nodes_of(former.claim) {
                 for &secret in &former.secrets {
-                    self.need_no_more(Kind::Secret, secret, node);
+                    self.remove_reference(Kind::Secret, secret, node);
                 }
             }
             if let Some(claim) = self.claims.get_mut(&former.claim) {

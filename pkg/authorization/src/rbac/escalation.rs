@@ -10,7 +10,7 @@ use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use jsontree::{Object, Value};
 
 use super::covers::{TooMany, missing};
-use super::{Index, RoleKind, RoleRef, Roles, Rule, aggregate, filled, read, rules_of};
+use super::{Index, RoleKind, RoleRef, Roles, Rule, aggregate, read, rules_of, wait_until_loaded};
 use crate::{Attributes, Authorizer, Decision, Error};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -45,7 +45,7 @@ pub async fn check(
     if user.in_group(GROUP_MASTERS) || old.is_some_and(|old| changes_ownership_alone(new, old)) {
         return Ok(());
     }
-    filled(roles).await;
+    wait_until_loaded(roles).await;
     match resource {
         "roles" | "clusterroles" => check_role(grant, authorizer, roles).await,
         "rolebindings" | "clusterrolebindings" => check_binding(grant, authorizer, roles).await,

@@ -8,7 +8,7 @@ use apimachinery::user_info::UserInfo;
 use jsontree::{Object, Value};
 
 use super::Rule;
-use super::roles::{Granted, Roles};
+use super::roles::{RoleRules, Roles};
 
 /// What kind of role a binding refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -166,7 +166,7 @@ impl Index {
     pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
         if let Some(Bound { place, subjects }) = self.bound.remove(&(namespace.into(), name.into())) {
             for subject in &subjects {
-                self.take_away(subject, namespace, name);
+                self.remove_grant(subject, namespace, name);
             }
             place.inspect(|place| self.roles.forget(*place));
         }
@@ -192,7 +192,7 @@ impl Index {
         }
     }
 
-    fn take_away(&mut self, subject: &Subject, namespace: &str, binding: &str) {
+    fn remove_grant(&mut self, subject: &Subject, namespace: &str, binding: &str) {
         let (subjects, name) = match subject {
             Subject::User(name) => (&mut self.users, name),
             Subject::Group(name) => (&mut self.groups, name),
@@ -229,7 +229,7 @@ impl Index {
     }
 
     /// The rules of the role that is given, as [`rules`](Self::rules), without looking for it.
-    pub(super) fn granted(&self, grant: &Grant) -> Option<&Granted> {
+    pub(super) fn granted(&self, grant: &Grant) -> Option<&RoleRules> {
         self.roles.at(grant.place?)
     }
 }

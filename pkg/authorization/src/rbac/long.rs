@@ -4,24 +4,24 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::{Index, Rule, TEXTS_AT_ONCE, no_opinion};
+use super::{Index, Rule, YIELD_AFTER_STRINGS, no_opinion};
 use crate::{Attributes, Decision};
 
 /// What a user has been given that counts in a namespace, as it was at one time.
-pub(super) struct Long {
+pub(super) struct LongDecision {
     /// The rules of each binding, and what is said of a request that they let pass.
     granted: Vec<(Arc<[Rule]>, Arc<str>)>,
     /// What is decided if none does.
     otherwise: Decision,
 }
 
-impl Long {
+impl LongDecision {
     pub(super) fn of(index: &Index, attributes: &Attributes<'_>) -> Self {
         let granted = index.grants(attributes.user, attributes.namespace).filter_map(|grant| {
             let granted = index.granted(grant)?;
             Some((Arc::clone(&granted.rules), Arc::clone(&grant.reason)))
         });
-        Long { granted: granted.collect(), otherwise: no_opinion(index, attributes) }
+        LongDecision { granted: granted.collect(), otherwise: no_opinion(index, attributes) }
     }
 
     /// Decides as [`decide`](super::decide) does, and gives way to others now and then.
@@ -33,9 +33,9 @@ impl Long {
                     return Decision::Allow(reason);
                 }
                 texts += rule.texts();
-                if texts > TEXTS_AT_ONCE {
+                if texts > YIELD_AFTER_STRINGS {
                     texts = 0;
-                    give_way().await;
+                    yield_now().await;
                 }
             }
         }
@@ -44,7 +44,7 @@ impl Long {
 }
 
 /// Lets other tasks have their turn.
-async fn give_way() {
+async fn yield_now() {
     let mut waited = false;
     poll_fn(|cx| {
         if std::mem::replace(&mut waited, true) {

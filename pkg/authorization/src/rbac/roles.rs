@@ -18,15 +18,15 @@ pub(super) struct Roles {
 
 /// The rules of a role.
 #[derive(Debug, Clone)]
-pub(super) struct Granted {
+pub(super) struct RoleRules {
     pub(super) rules: Arc<[Rule]>,
     /// How many texts they have.
     pub(super) texts: usize,
 }
 
-impl From<Vec<Rule>> for Granted {
+impl From<Vec<Rule>> for RoleRules {
     fn from(rules: Vec<Rule>) -> Self {
-        Granted { texts: rules.iter().map(Rule::texts).sum(), rules: rules.into() }
+        RoleRules { texts: rules.iter().map(Rule::texts).sum(), rules: rules.into() }
     }
 }
 
@@ -35,7 +35,7 @@ struct Place {
     namespace: Box<str>,
     name: Box<str>,
     /// `None` while there is no such role.
-    granted: Option<Granted>,
+    granted: Option<RoleRules>,
     /// How many bindings refer to it.
     bindings: usize,
 }
@@ -45,7 +45,7 @@ impl Roles {
     pub(super) fn set(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
         let at = self.place(namespace, name);
         if let Some(place) = self.places.get_mut(at) {
-            place.granted = rules.map(Granted::from);
+            place.granted = rules.map(RoleRules::from);
         }
         self.tidy(at);
     }
@@ -71,7 +71,7 @@ impl Roles {
     }
 
     /// The rules at a place.
-    pub(super) fn at(&self, at: usize) -> Option<&Granted> {
+    pub(super) fn at(&self, at: usize) -> Option<&RoleRules> {
         self.places.get(at)?.granted.as_ref()
     }
 

@@ -58,7 +58,7 @@ fn readers() -> Index {
 struct Later(std::sync::Mutex<Index>);
 
 impl Roles for Later {
-    fn filling(&self) -> Option<crate::Filling<'_>> {
+    fn filling(&self) -> Option<crate::LoadFuture<'_>> {
         Some(Box::pin(async { *self.0.lock().unwrap() = readers() }))
     }
 
@@ -70,7 +70,7 @@ impl Roles for Later {
 #[test]
 fn who_decides_by_roles_waits_until_they_are_read() {
     let (alice, mut context) = (user("alice", &[]), Context::from_waker(Waker::noop()));
-    let mut done = |mut future: crate::Filling<'_>| assert!(future.as_mut().poll(&mut context).is_ready());
+    let mut done = |mut future: crate::LoadFuture<'_>| assert!(future.as_mut().poll(&mut context).is_ready());
     let rbac = Rbac(Arc::new(Later::default()));
     done(Box::pin(async {
         let decision = rbac.decide(wants(&alice, "get", "ns", "pods")).await;
@@ -260,7 +260,7 @@ fn of_many_rules(user: &str, count: usize) -> Index {
 
 #[tokio::test]
 async fn a_user_with_very_many_rules_gives_way_to_others_while_they_are_looked_at() {
-    let index = of_many_rules("alice", TEXTS_AT_ONCE);
+    let index = of_many_rules("alice", YIELD_AFTER_STRINGS);
     let alice = user("alice", &[]);
     for resource in ["pods", "secrets"] {
         let wanted = wants(&alice, "get", "ns", resource);

@@ -30,7 +30,7 @@ struct Condition {
 }
 
 /// What conditions say of a request.
-pub(super) struct Judged {
+pub(super) struct MatchResult {
     /// Whether all hold; what went wrong if that is unknown.
     pub(super) outcome: Result<bool, crate::Error>,
     /// How many of them could not be evaluated.
@@ -93,14 +93,14 @@ impl Conditions {
     }
 
     /// Judges a request. One condition that does not hold decides, whatever is wrong with those before it.
-    pub(super) fn judge(&self, request: &Json) -> Judged {
+    pub(super) fn judge(&self, request: &Json) -> MatchResult {
         let mut errors = Vec::new();
         for Condition { text, plan } in &*self.0 {
             let arena = Arena::new();
             let evaluation = evaluate(plan, &[Some(Value::tree(request))], &arena, PER_CALL_LIMIT, None);
             match evaluation.result() {
                 Ok(Value::Bool(true)) => {}
-                Ok(Value::Bool(false)) => return Judged { outcome: Ok(false), errors: errors.len() },
+                Ok(Value::Bool(false)) => return MatchResult { outcome: Ok(false), errors: errors.len() },
                 Ok(other) => errors.push(format!(
                     "cel evaluation error: expression '{text}' eval result type should be bool but got {}",
                     other.type_name()
@@ -114,7 +114,7 @@ impl Conditions {
             [one] => Err(crate::Error::Evaluation(one.clone())),
             many => Err(crate::Error::Evaluation(format!("[{}]", many.join(", ")))),
         };
-        Judged { outcome, errors: errors.len() }
+        MatchResult { outcome, errors: errors.len() }
     }
 }
 

@@ -54,7 +54,7 @@ impl Version {
     ///
     /// # Errors
     /// It is no review.
-    pub(super) fn verdict(self, body: &[u8]) -> Result<Verdict, Error> {
+    pub(super) fn verdict(self, body: &[u8]) -> Result<ReviewStatus, Error> {
         let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
         let known = |found: &str, expected: &str| found.is_empty() || found == expected;
         if !known(&meta.kind, "SubjectAccessReview") || !known(&meta.api_version, self.group_version()) {
@@ -66,7 +66,7 @@ impl Version {
         }
         let answer: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         let status = match answer.get("status") {
-            None | Some(Value::Null) => return Ok(Verdict::default()),
+            None | Some(Value::Null) => return Ok(ReviewStatus::default()),
             Some(status) => status
                 .as_object()
                 .ok_or_else(|| Error::Evaluation("the status of the review is no object".to_owned()))?,
@@ -79,13 +79,13 @@ impl Version {
             }
         };
         let reason = status.get("reason").and_then(Value::as_str).unwrap_or("").into();
-        Ok(Verdict { allowed: flag("allowed")?, denied: flag("denied")?, reason })
+        Ok(ReviewStatus { allowed: flag("allowed")?, denied: flag("denied")?, reason })
     }
 }
 
 /// What a service says of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct ReviewStatus {
     pub(super) allowed: bool,
     pub(super) denied: bool,
     pub(super) reason: Arc<str>,

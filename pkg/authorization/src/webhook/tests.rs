@@ -1,9 +1,9 @@
 //! What is asked and what answers mean.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use apimachinery::clock::TestClock;
 use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
 use apimachinery::time::UnixTime;
+use component_base::clock::TestClock;
 use jsontree::json;
 
 use super::*;
@@ -21,12 +21,12 @@ impl Caller for Service {
         &self,
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
-    ) -> Result<Answer, crate::Error> {
+    ) -> Result<CallResponse, crate::Error> {
         self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
         let answer = self.answers.lock().unwrap().pop().unwrap();
         let took = Duration::ZERO;
         match answer {
-            Ok(answer) => Ok(Answer { body: answer.to_string().into_bytes(), took }),
+            Ok(answer) => Ok(CallResponse { body: answer.to_string().into_bytes(), took }),
             Err(attempt) => {
                 failed(attempt);
                 Err(crate::Error::Evaluation("down".to_owned()))
@@ -202,7 +202,11 @@ struct Silent;
 
 #[async_trait]
 impl Caller for Silent {
-    async fn ask(&self, _: Vec<u8>, _: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, crate::Error> {
+    async fn ask(
+        &self,
+        _: Vec<u8>,
+        _: &(dyn Fn(Attempt) + Send + Sync),
+    ) -> Result<CallResponse, crate::Error> {
         std::future::pending().await
     }
 }

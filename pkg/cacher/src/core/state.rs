@@ -8,7 +8,7 @@ use storage::Revision;
 use tokio::time::Instant;
 
 use super::log::Log;
-use super::topics::{Layout, Seat, Topics};
+use super::topics::{Layout, Subscription, Topics};
 use super::{Change, Interest, Limits, Selection};
 use crate::Error;
 use crate::watch::Lag;
@@ -26,14 +26,14 @@ pub(crate) struct Position {
     /// The next change to look at.
     next: u64,
     /// `None` while the watch is so far behind that it does not wait for anything.
-    seat: Option<Seat>,
+    seat: Option<Subscription>,
 }
 
 /// How far a watch had come when it read last, for others to look at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     next: u64,
-    seat: Option<Seat>,
+    seat: Option<Subscription>,
 }
 
 impl Position {
@@ -95,7 +95,7 @@ impl Effects {
 
 /// What a cache that is not ready knows about that.
 #[derive(Debug)]
-struct Down {
+struct Unready {
     since: Instant,
     reason: Option<String>,
 }
@@ -106,7 +106,7 @@ pub(crate) struct State {
     limits: Limits,
     log: Log,
     topics: Topics,
-    down: Option<Down>,
+    down: Option<Unready>,
     /// The newest revision that storage has been compacted to.
     compacted: Revision,
     watches: usize,
@@ -123,7 +123,7 @@ impl State {
             limits: Limits { scan_max: limits.scan_max.max(1), ..limits },
             log: Log::new(),
             topics: Topics::new(Layout { prefix, index }),
-            down: Some(Down { since: now, reason: None }),
+            down: Some(Unready { since: now, reason: None }),
             compacted: 0,
             watches: 0,
             framed: 0,
@@ -141,7 +141,7 @@ impl State {
     /// Is not ready from now on, or from earlier on for another reason.
     pub(crate) fn close(&mut self, reason: Option<String>, now: Instant) -> Effects {
         let since = self.down.as_ref().map_or(now, |down| down.since);
-        self.down = Some(Down { since, reason });
+        self.down = Some(Unready { since, reason });
         self.restart(0)
     }
 
@@ -210,11 +210,11 @@ impl State {
 
     fn start(&mut self, selection: &Selection, next: u64) -> Position {
         self.watches += 1;
-        Position { next, seat: self.sit(selection, next) }
+        Position { next, seat: self.subscribe(selection, next) }
     }
 
     /// Takes a seat if what has to be searched for the topic's changes is little enough.
-    fn sit(&mut self, selection: &Selection, next: u64) -> Option<Seat> {
+    fn subscribe(&mut self, selection: &Selection, next: u64) -> Option<Subscription> {
         let interest = self.topics.layout().interest(selection);
         let end = self.log.end();
         let near = end.saturating_sub(next) <= self.limits.scan_max as u64;
@@ -246,7 +246,7 @@ impl State {
             if position.next < self.log.first() {
                 return Read::Overrun;
             }
-            position.seat = self.sit(selection, position.next);
+            position.seat = self.subscribe(selection, position.next);
         }
         let Some(seat) = position.seat else {
             self.catch_up(selection, position, taken);
@@ -321,7 +321,7 @@ impl State {
 
     /// The last changes before `end`, newest first, but none before `begin` and not too many at once.
     /// `None` when `begin` is forgotten.
-    pub(crate) fn undo(&self, begin: u64, end: u64) -> Option<Vec<Arc<Change>>> {
+    pub(crate) fn changes_to_undo(&self, begin: u64, end: u64) -> Option<Vec<Arc<Change>>> {
         if begin < self.log.first() || end > self.log.end() {
             return None;
         }
@@ -357,7 +357,7 @@ impl State {
         if self.log.is_former(mark.next) {
             return Lag::default();
         }
-        let topic = mark.seat.and_then(Seat::topic);
+        let topic = mark.seat.and_then(Subscription::topic);
         let queued = topic.and_then(|topic| {
             let mut queue = self.topics.queue(topic, mark.next)?;
             let first = queue.next();

@@ -76,7 +76,7 @@ impl Layout {
 
 /// A watch's place among those who wait for a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct Subscription {
     /// `None` for [`Interest::All`].
     topic: Option<u32>,
     number: u32,
@@ -86,7 +86,7 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) struct Topics {
     layout: Layout,
-    all: Seats,
+    all: Subscriptions,
     topics: Slab<Topic>,
     /// The topics by what they are about: namespaces, objects, terms.
     names: [HashMap<Arc<str>, u32>; 3],
@@ -101,18 +101,18 @@ struct Topic {
     complete: u64,
     /// Its changes before this position are forgotten.
     lost: u64,
-    seats: Seats,
+    seats: Subscriptions,
 }
 
 /// Those who wait for one topic.
 #[derive(Debug, Default)]
-struct Seats {
+struct Subscriptions {
     wakers: Slab<Option<Waker>>,
     /// How many wakers there are.
     armed: usize,
 }
 
-impl Seats {
+impl Subscriptions {
     fn arm(&mut self, number: u32, waker: &Waker) {
         match self.wakers.get_mut(number) {
             Some(Some(armed)) => armed.clone_from(waker),
@@ -151,7 +151,7 @@ fn name(interest: Interest<'_>) -> Option<(usize, &str)> {
 impl Topics {
     /// No topics yet.
     pub(crate) fn new(layout: Layout) -> Self {
-        Topics { layout, all: Seats::default(), topics: Slab::default(), names: Default::default() }
+        Topics { layout, all: Subscriptions::default(), topics: Slab::default(), names: Default::default() }
     }
 
     /// What decides to which topics a change belongs.
@@ -165,14 +165,14 @@ impl Topics {
         interest: Interest<'_>,
         position: u64,
         recent: impl DoubleEndedIterator<Item = (u64, &'a Arc<Change>)>,
-    ) -> Seat {
+    ) -> Subscription {
         let Some((kind, name)) = name(interest) else {
-            return Seat { topic: None, number: self.all.wakers.insert(None) };
+            return Subscription { topic: None, number: self.all.wakers.insert(None) };
         };
         let found = self.names.get(kind).and_then(|names| names.get(name)).copied();
         let number = found.unwrap_or_else(|| self.create(kind, name));
         let Topics { layout, topics, .. } = self;
-        let mut seat = Seat { topic: Some(number), number: 0 };
+        let mut seat = Subscription { topic: Some(number), number: 0 };
         if let Some(topic) = topics.get_mut(number) {
             let complete = topic.complete;
             let missing = recent.filter(|(at, change)| *at < complete && layout.concerns(change, interest));
@@ -185,7 +185,7 @@ impl Topics {
 
     fn create(&mut self, kind: usize, name: &str) -> u32 {
         let name: Arc<str> = name.into();
-        let (queue, seats) = (VecDeque::new(), Seats::default());
+        let (queue, seats) = (VecDeque::new(), Subscriptions::default());
         let topic = Topic { kind, name: Arc::clone(&name), queue, complete: u64::MAX, lost: 0, seats };
         let number = self.topics.insert(topic);
         if let Some(names) = self.names.get_mut(kind) {
@@ -195,7 +195,7 @@ impl Topics {
     }
 
     /// Gives up a seat; with its last one a topic goes.
-    pub(crate) fn leave(&mut self, seat: Seat) {
+    pub(crate) fn leave(&mut self, seat: Subscription) {
         let Some(number) = seat.topic else {
             return self.all.leave(seat.number);
         };
@@ -221,7 +221,7 @@ impl Topics {
     }
 
     /// Has a seat's waker woken by the next change of its topic.
-    pub(crate) fn arm(&mut self, seat: Seat, waker: &Waker) {
+    pub(crate) fn arm(&mut self, seat: Subscription, waker: &Waker) {
         match seat.topic {
             None => self.all.arm(seat.number, waker),
             Some(number) => {
@@ -276,13 +276,13 @@ impl Topics {
     pub(crate) fn close(&mut self, wake: &mut Vec<Waker>) {
         self.all.wake(wake);
         self.topics.iter_mut().for_each(|topic| topic.seats.wake(wake));
-        self.all = Seats::default();
+        self.all = Subscriptions::default();
         self.topics = Slab::default();
         self.names = Default::default();
     }
 }
 
-impl Seat {
+impl Subscription {
     /// The number of the seat's topic; `None` if it is about everything.
     pub(crate) fn topic(self) -> Option<u32> {
         self.topic

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::{Attribute, Span};
+use component_base::trace::{Attribute, Span};
 use storage::Revision;
 use tokio::time::{Instant, timeout};
 
@@ -20,10 +20,10 @@ use crate::{Damage, Element, ListQuery, Page, Predicate, Resource, Watch, WatchQ
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// How long the process itself follows a resource at once.
-const FOLLOWED_FOR: Duration = Duration::from_secs(24 * 3600);
+const FOLLOW_DURATION: Duration = Duration::from_secs(24 * 3600);
 
 /// Why the cache is not fresh enough.
-enum Stale {
+enum NotFresh {
     /// It has not come to this revision in time.
     Late(Revision),
     /// The store could not say in time what is fresh.
@@ -87,7 +87,7 @@ impl Delegator {
         span.event("About to fetch object from cache");
         match (self.wait(resource, need).await, need) {
             (Ok(()), _) => {}
-            (Err(Stale::Late(revision)), Need::Revision(_)) => return Some(Err(self.future(revision))),
+            (Err(NotFresh::Late(revision)), Need::Revision(_)) => return Some(Err(self.future(revision))),
             (Err(_), _) => return None,
         }
         let (snapshot, revision) = self.current(cache)?;
@@ -226,7 +226,7 @@ impl Delegator {
     /// As [`watch`](Self::watch), but for [`Error::Corrupt`].
     pub async fn follow(&self, resource: &Arc<Resource>, start: WatchStart) -> Result<Watch, Error> {
         let (scope, predicate) = (resource.everything(), Predicate::default());
-        let deadline = Instant::now() + FOLLOWED_FOR;
+        let deadline = Instant::now() + FOLLOW_DURATION;
         let query = WatchQuery { scope, start, predicate, bookmarks: true, deadline };
         self.start(resource, query, true).await
     }
@@ -253,11 +253,11 @@ impl Delegator {
     /// Whether a cache is filled. Who asks for one that is filled when asked waits for that.
     async fn is_filled(&self, resource: &Resource, cache: &Cache) -> bool {
         cache.snapshot().is_some()
-            || resource.is_filled_when_asked() && timeout(WAIT_MAX, resource.ready()).await == Ok(true)
+            || resource.is_filled_on_demand() && timeout(WAIT_MAX, resource.ready()).await == Ok(true)
     }
 
     /// Waits until the caches have what is needed.
-    async fn wait(&self, resource: &Resource, need: Need) -> Result<(), Stale> {
+    async fn wait(&self, resource: &Resource, need: Need) -> Result<(), NotFresh> {
         // The cache has no lock to wait for; that is how upstream calls the moment before.
         Span::current().event("watchCache locked acquired");
         let fresh = self.wait_untraced(resource, need).await;
@@ -267,7 +267,7 @@ impl Delegator {
         fresh
     }
 
-    async fn wait_untraced(&self, resource: &Resource, need: Need) -> Result<(), Stale> {
+    async fn wait_untraced(&self, resource: &Resource, need: Need) -> Result<(), NotFresh> {
         let begun = match need {
             Need::Nothing => return Ok(()),
             Need::Revision(revision) if self.inner.frontier.load() >= revision => {
@@ -282,7 +282,7 @@ impl Delegator {
                 if self.inner.frontier.wait_for_named(revision).await {
                     Ok(())
                 } else {
-                    Err(Stale::Late(revision))
+                    Err(NotFresh::Late(revision))
                 }
             }
             Need::Latest => self.wait_for_latest().await,
@@ -291,11 +291,15 @@ impl Delegator {
         result
     }
 
-    async fn wait_for_latest(&self) -> Result<(), Stale> {
+    async fn wait_for_latest(&self) -> Result<(), NotFresh> {
         let asked = timeout(WAIT_MAX, self.inner.read_index.read()).await;
         let silent = || storage::Error::Unavailable("no revision in time".to_owned());
-        let revision = asked.map_err(|_| Stale::Unknown(silent()))?.map_err(Stale::Unknown)?;
-        if self.inner.frontier.wait_for_known(revision).await { Ok(()) } else { Err(Stale::Late(revision)) }
+        let revision = asked.map_err(|_| NotFresh::Unknown(silent()))?.map_err(NotFresh::Unknown)?;
+        if self.inner.frontier.wait_for_known(revision).await {
+            Ok(())
+        } else {
+            Err(NotFresh::Late(revision))
+        }
     }
 
     /// The state of the cache and the revision up to which it is complete; `None` while it is not
@@ -308,10 +312,10 @@ impl Delegator {
         Some((snapshot, revision))
     }
 
-    fn stale(&self, stale: Stale) -> Error {
+    fn stale(&self, stale: NotFresh) -> Error {
         match stale {
-            Stale::Late(revision) => self.future(revision),
-            Stale::Unknown(error) => error.into(),
+            NotFresh::Late(revision) => self.future(revision),
+            NotFresh::Unknown(error) => error.into(),
         }
     }
 

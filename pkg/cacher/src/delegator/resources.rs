@@ -74,7 +74,7 @@ impl Inner {
         self.resources
             .load()
             .iter()
-            .all(|resource| !resource.founding || resource.is_ready() || resource.is_resting())
+            .all(|resource| !resource.founding || resource.is_ready() || resource.is_dormant())
     }
 
     /// A resource, with a cache if it is to have one and the driver can find its keys.

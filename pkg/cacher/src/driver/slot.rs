@@ -9,8 +9,8 @@ use futures::future::AbortHandle;
 use storage::{EventKind, WatchEvent};
 use tokio::time::Instant;
 
-use super::fill::Filled;
-use super::mend::Sealed;
+use super::initial_list::Filled;
+use super::retry_unreadable::Sealed;
 use crate::cache::Cache;
 use crate::core::{Incoming, Slab, Snapshot};
 use crate::delegator::Set;
@@ -39,7 +39,7 @@ impl Slot {
     /// A resource that is not filled yet.
     pub(super) fn new(resource: Arc<Resource>, held_back_max: usize) -> Self {
         Slot {
-            resting: resource.is_resting(),
+            resting: resource.is_dormant(),
             resource,
             batch: Vec::new(),
             held_back: Some(Vec::new()),
@@ -61,8 +61,8 @@ impl Slot {
     }
 
     /// Whether it has to be listed, as somebody asks for it who is the first.
-    pub(super) fn is_woken(&mut self) -> bool {
-        let woken = self.resting && !self.resource.is_resting();
+    pub(super) fn take_wakeup(&mut self) -> bool {
+        let woken = self.resting && !self.resource.is_dormant();
         self.resting &= !woken;
         woken
     }
@@ -78,7 +78,7 @@ impl Slot {
     }
 
     /// The keys that may be tried again now; none while the resource is being listed.
-    pub(super) fn due(&mut self) -> Vec<String> {
+    pub(super) fn retry_keys(&mut self) -> Vec<String> {
         match (&self.held_back, &self.resource.cache) {
             (None, Some(cache)) => self.sealed.next(cache),
             _ => Vec::new(),
@@ -86,12 +86,12 @@ impl Slot {
     }
 
     /// The resource is going to be listed anew. Its cache goes on meanwhile with what it has.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn restart_fill(&mut self) {
         self.held_back.get_or_insert_default();
     }
 
     /// A list is under way that this ends.
-    pub(super) fn lists(&mut self, list: AbortHandle) {
+    pub(super) fn set_list(&mut self, list: AbortHandle) {
         self.list = Some(list);
     }
 
@@ -205,7 +205,7 @@ impl Slots {
 
     /// Drops the slots of resources that are not in a set, with the lists that are under way for them, and
     /// makes slots for those that have none. Returns the numbers of the new ones, and how many were dropped.
-    pub(super) fn become_those_of(&mut self, set: &Set, held_back_max: usize) -> (Vec<u32>, usize) {
+    pub(super) fn sync_with(&mut self, set: &Set, held_back_max: usize) -> (Vec<u32>, usize) {
         let is_of_set = |slot: &Slot| {
             let of_set = set.get(&slot.resource.config.prefix);
             of_set.is_some_and(|resource| Arc::ptr_eq(resource, &slot.resource))
@@ -272,7 +272,7 @@ mod tests {
         let prefixes = ["/r/pods/", "/r/services/specs/", "/r/services/endpoints/", "/r/example.com/foos/"];
         let resources = prefixes.map(resource);
         let mut slots = Slots::new("/r/");
-        slots.become_those_of(&set(&resources.each_ref()), 1);
+        slots.sync_with(&set(&resources.each_ref()), 1);
         let mut check = |key: &str, expected: Option<&str>| {
             let number = slots.of_key(key);
             let slot = number.and_then(|number| slots.get_mut(number));
@@ -293,15 +293,15 @@ mod tests {
     fn slots_become_those_of_a_set_and_the_others_stay_as_they_are() {
         let (a, b, again) = (resource("/r/a/"), resource("/r/b/"), resource("/r/a/"));
         let mut slots = Slots::new("/r/");
-        let (first, _) = slots.become_those_of(&set(&[&a, &b]), 1);
+        let (first, _) = slots.sync_with(&set(&[&a, &b]), 1);
         let of_b = slots.of_key("/r/b/x").unwrap();
         assert_eq!(first.len(), 2);
-        assert_eq!(slots.become_those_of(&set(&[&a, &b]), 1), (vec![], 0));
+        assert_eq!(slots.sync_with(&set(&[&a, &b]), 1), (vec![], 0));
         // Another resource with the same prefix is a new one.
-        let second = slots.become_those_of(&set(&[&again, &b]), 1);
+        let second = slots.sync_with(&set(&[&again, &b]), 1);
         assert_eq!(second, (vec![slots.of_key("/r/a/x").unwrap()], 1));
         assert_eq!((slots.of_key("/r/b/x"), Arc::strong_count(&a)), (Some(of_b), 1));
-        assert_eq!(slots.become_those_of(&set(&[]), 1), (vec![], 2));
+        assert_eq!(slots.sync_with(&set(&[]), 1), (vec![], 2));
         assert_eq!((slots.iter_mut().count(), slots.numbers.len()), (0, 0));
     }
 }

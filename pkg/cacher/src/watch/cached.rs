@@ -9,7 +9,7 @@ use std::time::Duration;
 use storage::Revision;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::lag::Reached;
+use super::lag::SharedMark;
 use super::{Event, EventType, Progress};
 use crate::Error;
 use crate::cache::Cache;
@@ -40,7 +40,7 @@ pub(crate) struct CachedWatch {
     selection: Selection,
     position: Position,
     /// Where others see how far it has come, if any look.
-    reached: Option<Arc<Reached>>,
+    reached: Option<Arc<SharedMark>>,
     /// Changes up to this revision are not shown: the client has them, or does not want them.
     after: Revision,
     initial: Option<Box<Initial>>,
@@ -78,7 +78,7 @@ impl CachedWatch {
             after: 0,
             initial: None,
             taken: Taken::new().into_iter(),
-            timer: Box::pin(sleep_until(next_alarm(bookmarks, deadline, Instant::now()))),
+            timer: Box::pin(sleep_until(next_timer(bookmarks, deadline, Instant::now()))),
             deadline,
             bookmarks,
             due: false,
@@ -218,7 +218,7 @@ impl CachedWatch {
             let now = Instant::now();
             self.over = now >= self.deadline;
             self.due = !self.over;
-            self.timer.as_mut().reset(next_alarm(self.bookmarks, self.deadline, now));
+            self.timer.as_mut().reset(next_timer(self.bookmarks, self.deadline, now));
         }
     }
 
@@ -240,7 +240,7 @@ impl Drop for CachedWatch {
 }
 
 /// When a watch has to do something of its own accord next.
-fn next_alarm(bookmarks: bool, deadline: Instant, now: Instant) -> Instant {
+fn next_timer(bookmarks: bool, deadline: Instant, now: Instant) -> Instant {
     let last_bookmark = deadline.checked_sub(BOOKMARK_BEFORE_END).filter(|last| bookmarks && *last > now);
     last_bookmark.map_or(deadline, |last| last.min(now + BOOKMARK_INTERVAL))
 }

@@ -22,13 +22,13 @@ pub struct Lag {
 #[derive(Clone)]
 pub struct Progress {
     cache: Arc<Cache>,
-    reached: Arc<Reached>,
+    reached: Arc<SharedMark>,
 }
 
 /// How far a watch had come when it read last.
-pub(super) struct Reached(Mutex<Mark>);
+pub(super) struct SharedMark(Mutex<Mark>);
 
-impl Reached {
+impl SharedMark {
     pub(super) fn set(&self, mark: Mark) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = mark;
     }
@@ -36,10 +36,10 @@ impl Reached {
 
 impl Progress {
     pub(super) fn new(cache: Arc<Cache>, mark: Mark) -> Self {
-        Progress { cache, reached: Arc::new(Reached(Mutex::new(mark))) }
+        Progress { cache, reached: Arc::new(SharedMark(Mutex::new(mark))) }
     }
 
-    pub(super) fn reached(&self) -> Arc<Reached> {
+    pub(super) fn reached(&self) -> Arc<SharedMark> {
         Arc::clone(&self.reached)
     }
 

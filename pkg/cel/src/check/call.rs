@@ -8,7 +8,7 @@ use crate::syntax::{Expr, Kind, Name, Span};
 use crate::types::{FIRST_VARIABLE, Shape, Type};
 
 /// Type variables of one signature: letters and what stands for them in this call.
-type Fresh = [Option<Type>; FIRST_VARIABLE as usize];
+type FreshVariables = [Option<Type>; FIRST_VARIABLE as usize];
 
 impl Checker<'_> {
     pub(super) fn check_call(
@@ -152,7 +152,7 @@ impl Checker<'_> {
     }
 
     /// A type of a signature with type variables of this call.
-    fn instantiate(&mut self, fresh: &mut Fresh, ty: Type) -> Type {
+    fn instantiate(&mut self, fresh: &mut FreshVariables, ty: Type) -> Type {
         if !self.types.info(ty).open {
             return ty;
         }

@@ -4,7 +4,7 @@ use crate::syntax::{Expr, Key, Kind, Name, Span, Syntax};
 use crate::types::{Shape, Type, Types};
 
 /// The argument that is at fault (the call itself if none is), and what is wrong.
-type Fault = (Option<Expr>, String);
+type FormatError = (Option<Expr>, String);
 
 /// Checks a format string and its arguments.
 pub(super) fn check(
@@ -13,10 +13,10 @@ pub(super) fn check(
     type_of: &[Type],
     format: Name,
     args: Span,
-) -> Result<(), Fault> {
+) -> Result<(), FormatError> {
     let args = syntax.exprs(args);
     let format = syntax.name(format).as_bytes();
-    let checker = Formats { syntax, types, type_of };
+    let checker = ClauseChecker { syntax, types, type_of };
     let (mut at, mut used) = (0, 0);
     while at < format.len() {
         if format[at] != b'%' {
@@ -77,13 +77,13 @@ fn clause(text: &[u8]) -> Result<(usize, u8), String> {
     }
 }
 
-struct Formats<'a> {
+struct ClauseChecker<'a> {
     syntax: &'a Syntax,
     types: &'a Types,
     type_of: &'a [Type],
 }
 
-impl Formats<'_> {
+impl ClauseChecker<'_> {
     fn shape(&self, expr: Expr) -> Shape {
         match self.types.shape(self.type_of[expr.index()]) {
             Shape::Wrapper(of) => self.types.shape(of),

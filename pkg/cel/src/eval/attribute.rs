@@ -1,19 +1,19 @@
 //! Variables with their fields and indices.
 
-use super::Machine;
+use super::Evaluator;
 use super::cost::Trace;
 use crate::arena::{Abort, Outcome};
 use crate::plan::{Key, Qualifier, Root};
 use crate::value::{Constant, List, Map, Opaque, Value, go_type, lossless_int, text};
 
 /// What a step into a value comes to: the value, that it is absent, or an error.
-enum Found<'a> {
+enum QualifierResult<'a> {
     Value(Value<'a>),
     Absent,
     Error(Value<'a>),
 }
 
-impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
+impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     /// The value of an attribute that is a node.
     pub(super) fn attribute(&mut self, attribute: u32) -> Outcome<'a> {
         let this = self.plan.attribute(attribute);
@@ -139,9 +139,9 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
         for qualifier in qualifiers {
             optional |= qualifier.optional;
             match self.qualify(value, qualifier, optional)? {
-                Found::Value(next) => value = next,
-                Found::Absent => return Ok(Value::Optional(None)),
-                Found::Error(error) => return Ok(error),
+                QualifierResult::Value(next) => value = next,
+                QualifierResult::Absent => return Ok(Value::Optional(None)),
+                QualifierResult::Error(error) => return Ok(error),
             }
         }
         if optional { self.arena.optional(value) } else { Ok(value) }
@@ -153,7 +153,7 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
         value: Value<'a>,
         qualifier: &'a Qualifier,
         optional: bool,
-    ) -> Result<Found<'a>, Abort> {
+    ) -> Result<QualifierResult<'a>, Abort> {
         let plan = self.plan;
         let key = match qualifier.key {
             Key::Constant(constant) => plan.constants[constant as usize].value(),
@@ -163,7 +163,7 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
                     Ok(()) => key,
                     Err(problem) => {
                         let error = if key.is_error() { key } else { self.arena.error(problem)? };
-                        return self.step_done(qualifier, Found::Error(error), optional);
+                        return self.step_done(qualifier, QualifierResult::Error(error), optional);
                     }
                 }
             }
@@ -172,8 +172,8 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
         if qualifier.test {
             found = match found {
                 // Through an optional value, presence shows by not being absent.
-                Found::Absent if !optional => Found::Value(Value::Bool(false)),
-                Found::Value(_) => Found::Value(Value::Bool(true)),
+                QualifierResult::Absent if !optional => QualifierResult::Value(Value::Bool(false)),
+                QualifierResult::Value(_) => QualifierResult::Value(Value::Bool(true)),
                 found => found,
             };
         }
@@ -192,15 +192,15 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
     fn step_done(
         &mut self,
         qualifier: &Qualifier,
-        found: Found<'a>,
+        found: QualifierResult<'a>,
         optional: bool,
-    ) -> Result<Found<'a>, Abort> {
+    ) -> Result<QualifierResult<'a>, Abort> {
         let value = match found {
-            Found::Value(value) => value,
+            QualifierResult::Value(value) => value,
             // Optional steps that find nothing leave no trace.
-            Found::Absent => return Ok(found),
-            Found::Error(_) if optional => return Ok(found),
-            Found::Error(error) => error,
+            QualifierResult::Absent => return Ok(found),
+            QualifierResult::Error(_) if optional => return Ok(found),
+            QualifierResult::Error(error) => error,
         };
         if matches!(qualifier.key, Key::Computed(_)) {
             self.costs.trace.drop_id(qualifier.id);
@@ -211,35 +211,35 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
     }
 
     /// The member or element at a key.
-    fn find(&self, value: Value<'a>, key: Value<'a>, quiet: bool) -> Result<Found<'a>, Abort> {
-        let missing = |what: &str| -> Result<Found<'a>, Abort> {
+    fn find(&self, value: Value<'a>, key: Value<'a>, quiet: bool) -> Result<QualifierResult<'a>, Abort> {
+        let missing = |what: &str| -> Result<QualifierResult<'a>, Abort> {
             if quiet {
-                return Ok(Found::Absent);
+                return Ok(QualifierResult::Absent);
             }
-            Ok(Found::Error(self.arena.error(format_args!("{what}: {}", text(key)))?))
+            Ok(QualifierResult::Error(self.arena.error(format_args!("{what}: {}", text(key)))?))
         };
         match value {
-            Value::Error(_) => Ok(Found::Error(value)),
+            Value::Error(_) => Ok(QualifierResult::Error(value)),
             Value::Map(map) => match map.find(key) {
-                Some(error @ Value::Error(_)) => Ok(Found::Error(error)),
-                Some(value) => Ok(Found::Value(value)),
+                Some(error @ Value::Error(_)) => Ok(QualifierResult::Error(error)),
+                Some(value) => Ok(QualifierResult::Value(value)),
                 None => missing("no such key"),
             },
             Value::List(list) => match index(key) {
                 Ok(place) => match usize::try_from(place).ok().and_then(|place| list.get(place)) {
                     Some(_) if is_typed(list) && !matches!(key, Value::Int(_)) => {
                         let error = format_args!("unsupported index: {}", text(key)).to_string();
-                        Ok(Found::Error(self.arena.error(error)?))
+                        Ok(QualifierResult::Error(self.arena.error(error)?))
                     }
-                    Some(value) => Ok(Found::Value(value)),
+                    Some(value) => Ok(QualifierResult::Value(value)),
                     None => missing("index out of bounds"),
                 },
-                Err(problem) => Ok(Found::Error(self.arena.error(problem)?)),
+                Err(problem) => Ok(QualifierResult::Error(self.arena.error(problem)?)),
             },
             Value::Opaque(Opaque::Object { type_name, fields }) => {
                 let Value::String(name) = key else { return missing("no such key") };
                 match self.context().object_field(type_name, fields, name, quiet)? {
-                    Some(value) => Ok(Found::Value(value)),
+                    Some(value) => Ok(QualifierResult::Value(value)),
                     None => missing("no such key"),
                 }
             }

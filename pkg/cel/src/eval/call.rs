@@ -1,7 +1,7 @@
 //! Calls: arguments, their cost, and the function.
 
 use super::cost::Trace;
-use super::{Context, Machine};
+use super::{Context, Evaluator};
 use crate::arena::{Abort, Outcome};
 use crate::ext::regex::Regex;
 use crate::overloads::{Overload, Signature, TYPES};
@@ -9,7 +9,7 @@ use crate::plan::{Call, Charge, Function, NodeId, Op};
 use crate::types::{Shape, Type};
 use crate::value::Value;
 
-impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
+impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
         match (call.op, self.plan.children(call.args)) {
             (Op::NotStrictlyFalse, &[arg]) => {
@@ -100,7 +100,7 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
         let ids = plan.children(call.args).iter().map(|node| plan.nodes[*node as usize].id);
         let sized = self.costs.trace.take_args(ids, args);
         if sized.is_some() {
-            self.affordable(call, args)?;
+            self.check_range_cost(call, args)?;
         }
         let result = self.context().run(call.op, args, call.regex.as_deref())?;
         if let Some(sized) = sized {
@@ -110,10 +110,10 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
     }
 
     /// Refuses to make a list that is longer than its cost may be.
-    fn affordable(&mut self, call: &Call, args: &[Value<'a>]) -> Result<(), Abort> {
+    fn check_range_cost(&mut self, call: &Call, args: &[Value<'a>]) -> Result<(), Abort> {
         if let (Op::Overload(_, Overload::ListsRange), [Value::Int(len)]) = (call.op, args)
             && *len > 0
-            && !self.costs.affords(*len as u64)
+            && !self.costs.is_within_limit(*len as u64)
         {
             self.costs.charge((*len as u64).saturating_add(11))?;
         }
@@ -130,14 +130,16 @@ impl<'a> Context<'a, '_> {
         match op {
             Op::Overload(function, overload) => {
                 let fits = || function.signatures.iter().find(|signature| signature.overload == overload);
-                if unguarded(overload) || fits().is_some_and(|signature| self.fits(signature, args)) {
+                if checks_own_arguments(overload)
+                    || fits().is_some_and(|signature| self.fits(signature, args))
+                {
                     return self.overload(overload, args, regex);
                 }
                 self.no_such_overload(function, args, regex)
             }
             Op::Dispatch(function) => {
                 for signature in function.signatures.iter().filter(|s| s.args.len() == args.len()) {
-                    if unguarded(signature.overload) || self.fits(signature, args) {
+                    if checks_own_arguments(signature.overload) || self.fits(signature, args) {
                         return self.overload(signature.overload, args, regex);
                     }
                 }
@@ -162,7 +164,7 @@ impl<'a> Context<'a, '_> {
 }
 
 /// Overloads that look at their arguments themselves.
-fn unguarded(overload: Overload) -> bool {
+fn checks_own_arguments(overload: Overload) -> bool {
     use Overload::*;
     matches!(overload, ContainsString | EndsWithString | StartsWithString | ListFlatten | ListFlattenInt)
 }

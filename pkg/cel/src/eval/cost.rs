@@ -67,11 +67,11 @@ impl<I: DoubleEndedIterator<Item = u32> + ExactSizeIterator + Clone> Ids for I {
 
 /// No stack: a call's arguments are those that were evaluated for it.
 #[derive(Default)]
-pub(super) struct Untraced;
+pub(super) struct NoTrace;
 
 /// cel-go's stack.
 #[derive(Default)]
-pub(super) struct Stack<'a> {
+pub(super) struct ValueStack<'a> {
     /// The ids on the stack; `values` has their values, in a list of its own so that arguments are a slice.
     ids: SmallVec<[u32; INLINE]>,
     values: SmallVec<[Value<'a>; INLINE]>,
@@ -120,12 +120,12 @@ impl<T> Costs<T> {
     }
 
     /// Whether this cost is within the limit.
-    pub(super) fn affords(&self, cost: u64) -> bool {
+    pub(super) fn is_within_limit(&self, cost: u64) -> bool {
         self.total.saturating_add(cost) <= self.limit
     }
 }
 
-impl<'a> Trace<'a> for Untraced {
+impl<'a> Trace<'a> for NoTrace {
     const ON: bool = false;
 
     #[inline(always)]
@@ -172,7 +172,7 @@ impl<'a> Trace<'a> for Untraced {
     fn forget(&mut self, _: usize, _: usize) {}
 }
 
-impl<'a> Trace<'a> for Stack<'a> {
+impl<'a> Trace<'a> for ValueStack<'a> {
     const ON: bool = true;
 
     #[inline]
@@ -236,7 +236,7 @@ impl<'a> Trace<'a> for Stack<'a> {
     }
 }
 
-impl Stack<'_> {
+impl ValueStack<'_> {
     /// Where the uppermost value of this id is: nearly always on top, else mostly nowhere, which is found out
     /// faster than a place.
     #[inline]

@@ -1,7 +1,7 @@
 //! Comprehensions.
 
 use super::cost::Trace;
-use super::{CHECK_FREQUENCY, Machine};
+use super::{CHECK_FREQUENCY, Evaluator};
 use crate::arena::{Abort, Outcome};
 use crate::plan::{Fold, Quantifier};
 use crate::value::{Growing, GrowingMap, List, Map, Value, go_type};
@@ -9,7 +9,7 @@ use crate::value::{Growing, GrowingMap, List, Map, Value, go_type};
 /// The error of a loop whose result nobody waits for any longer.
 const INTERRUPTED: &str = "operation interrupted";
 
-impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
+impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     #[inline(never)]
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
         let range = self.node(fold.range)?;
@@ -110,14 +110,14 @@ impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
         }
         let value = self.node(fold.step)?;
         self.slots[usize::from(fold.accumulator)] = Some(value);
-        self.sweep(garbage);
+        self.discard_garbage(garbage);
         self.interrupted |= self.check_cancelled();
         Ok(!self.interrupted)
     }
 
     /// Values that earlier turns left on the cost stack: those of the last two stay, where costs may still find
     /// them, so that the stack does not grow with the list.
-    fn sweep(&mut self, garbage: &mut [usize; 2]) {
+    fn discard_garbage(&mut self, garbage: &mut [usize; 2]) {
         let height = self.costs.trace.height();
         let [before, last] = *garbage;
         if height < last || last < before {

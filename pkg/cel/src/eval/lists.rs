@@ -36,7 +36,7 @@ impl<'a> Context<'a, '_> {
         }
         for element in b.iter() {
             self.work.spend(1)?;
-            let adopted = schema.adopt(element);
+            let adopted = schema.convert_item(element);
             if !matches!(schema.schema.list, ListKind::Atomic) {
                 let key = schema.schema.key(element);
                 match (known.get(&key), &schema.schema.list) {

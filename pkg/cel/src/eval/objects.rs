@@ -1,7 +1,7 @@
 //! Objects that expressions make: `Object{…}` and `JSONPatch{…}` of mutations.
 
 use super::cost::Trace;
-use super::{Context, Machine};
+use super::{Context, Evaluator};
 use crate::arena::Outcome;
 use crate::plan::Structure;
 use crate::value::{Opaque, Value};
@@ -9,7 +9,7 @@ use crate::value::{Opaque, Value};
 /// The type of operations of a JSON patch; all others are parts of an object.
 const JSON_PATCH: &str = "JSONPatch";
 
-impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
+impl<'a, T: Trace<'a>> Evaluator<'a, '_, T> {
     #[inline(never)]
     pub(super) fn structure(&mut self, structure: &'a Structure) -> Outcome<'a> {
         let plan = self.plan;

@@ -48,11 +48,11 @@ fn a_plan_that_needs_no_stack_costs_the_same_without_it() {
     ] {
         let (plan, arena) = (plan(expression), Arena::new());
         assert!(!plan.traced, "{expression}");
-        let whole = answer::<Untraced>(&plan, &object, &arena, PER_CALL_LIMIT);
+        let whole = answer::<NoTrace>(&plan, &object, &arena, PER_CALL_LIMIT);
         for limit in (0..=whole.1).chain([PER_CALL_LIMIT]) {
             assert_eq!(
-                answer::<Untraced>(&plan, &object, &arena, limit),
-                answer::<Stack<'_>>(&plan, &object, &arena, limit),
+                answer::<NoTrace>(&plan, &object, &arena, limit),
+                answer::<ValueStack<'_>>(&plan, &object, &arena, limit),
                 "{expression} within {limit}"
             );
         }

@@ -36,7 +36,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 /// A node and how deeply those constructs are nested in it of which cel-go counts the nesting: operators with
 /// two or three operands, selections, indices and calls of members.
 #[derive(Clone, Copy)]
-struct Sub {
+struct Parsed {
     expr: Expr,
     height: u32,
 }
@@ -73,7 +73,7 @@ impl Climber<'_> {
         self.eat(kind)
     }
 
-    fn expr(&mut self) -> Option<Sub> {
+    fn expr(&mut self) -> Option<Parsed> {
         let condition = self.chain(TokenKind::Or, "_||_", Self::and)?;
         let Some(question) = self.eat(TokenKind::Question) else { return Some(condition) };
         let id = self.builder.id();
@@ -85,15 +85,20 @@ impl Climber<'_> {
         self.depth -= 1;
         let args = [condition.expr, then.expr, otherwise.expr];
         let expr = self.builder.call_or_macro(id, question.offset, "_?_:_", None, &args);
-        Some(Sub { expr, height: 1 + condition.height.max(then.height).max(otherwise.height) })
+        Some(Parsed { expr, height: 1 + condition.height.max(then.height).max(otherwise.height) })
     }
 
-    fn and(&mut self) -> Option<Sub> {
+    fn and(&mut self) -> Option<Parsed> {
         self.chain(TokenKind::And, "_&&_", Self::relation)
     }
 
     /// Terms between `&&` or `||`.
-    fn chain(&mut self, kind: TokenKind, function: &str, term: fn(&mut Self) -> Option<Sub>) -> Option<Sub> {
+    fn chain(
+        &mut self,
+        kind: TokenKind,
+        function: &str,
+        term: fn(&mut Self) -> Option<Parsed>,
+    ) -> Option<Parsed> {
         let first = term(self)?;
         if self.peek() != kind {
             return Some(first);
@@ -105,10 +110,10 @@ impl Climber<'_> {
             terms.push(next.expr);
             height = height.max(next.height);
         }
-        Some(Sub { expr: self.builder.balanced(function, &terms, &operators), height })
+        Some(Parsed { expr: self.builder.balanced(function, &terms, &operators), height })
     }
 
-    fn relation(&mut self) -> Option<Sub> {
+    fn relation(&mut self) -> Option<Parsed> {
         let mut left = self.calc(0)?;
         while matches!(self.peek() as u8, 1..=7) {
             let token = self.take();
@@ -118,7 +123,7 @@ impl Climber<'_> {
     }
 
     /// Sums and products; those that bind less than `least` end it.
-    fn calc(&mut self, least: u8) -> Option<Sub> {
+    fn calc(&mut self, least: u8) -> Option<Parsed> {
         self.enter()?;
         let mut left = self.unary()?;
         loop {
@@ -136,12 +141,12 @@ impl Climber<'_> {
         }
     }
 
-    fn binary(&mut self, left: Sub, token: Token, least: u8) -> Option<Sub> {
+    fn binary(&mut self, left: Parsed, token: Token, least: u8) -> Option<Parsed> {
         let id = self.builder.id();
         let right = self.calc(least)?;
         let args = [left.expr, right.expr];
         let expr = self.builder.call_or_macro(id, token.offset, operator(token.kind)?, None, &args);
-        Some(Sub { expr, height: 1 + left.height.max(right.height) })
+        Some(Parsed { expr, height: 1 + left.height.max(right.height) })
     }
 
     fn enter(&mut self) -> Option<()> {
@@ -149,7 +154,7 @@ impl Climber<'_> {
         (self.depth <= self.builder.options.max_depth).then_some(())
     }
 
-    fn unary(&mut self) -> Option<Sub> {
+    fn unary(&mut self) -> Option<Parsed> {
         let token = self.tokens[self.next];
         let function = match token.kind {
             TokenKind::Not => "!_",
@@ -166,7 +171,7 @@ impl Climber<'_> {
         let id = self.builder.id();
         let operand = self.member()?;
         let expr = self.builder.call_or_macro(id, token.offset, function, None, &[operand.expr]);
-        Some(Sub { expr, ..operand })
+        Some(Parsed { expr, ..operand })
     }
 
     /// Whether a minus comes next that is the sign of a literal.
@@ -174,7 +179,7 @@ impl Climber<'_> {
         self.peek() == TokenKind::Minus && matches!(self.peek_at(1), TokenKind::Int | TokenKind::Float)
     }
 
-    fn member(&mut self) -> Option<Sub> {
+    fn member(&mut self) -> Option<Parsed> {
         let mut sub = self.primary()?;
         loop {
             sub = match self.peek() {
@@ -191,7 +196,7 @@ impl Climber<'_> {
         }
     }
 
-    fn member_call(&mut self, target: Sub) -> Option<Sub> {
+    fn member_call(&mut self, target: Parsed) -> Option<Parsed> {
         self.take();
         let name = self.take();
         let open = self.take();
@@ -199,30 +204,30 @@ impl Climber<'_> {
         let (args, height) = self.arguments()?;
         let function = name.text(self.builder.source.text());
         let expr = self.builder.call_or_macro(id, open.offset, function, Some(target.expr), &args);
-        Some(Sub { expr, height: 1 + height.max(target.height) })
+        Some(Parsed { expr, height: 1 + height.max(target.height) })
     }
 
-    fn select(&mut self, operand: Sub) -> Option<Sub> {
+    fn select(&mut self, operand: Parsed) -> Option<Parsed> {
         let dot = self.take();
         let optional = self.eat(TokenKind::Question).is_some();
         let field = self.field()?;
         let name = self.builder.field(field);
         let expr = self.builder.select(operand.expr, dot, optional, field.offset, name);
-        Some(Sub { expr, height: operand.height + 1 })
+        Some(Parsed { expr, height: operand.height + 1 })
     }
 
     fn field(&mut self) -> Option<Token> {
         self.eat(TokenKind::Identifier).or_else(|| self.eat(TokenKind::EscapedIdentifier))
     }
 
-    fn index(&mut self, target: Sub) -> Option<Sub> {
+    fn index(&mut self, target: Parsed) -> Option<Parsed> {
         let bracket = self.take();
         let optional = self.eat(TokenKind::Question).is_some();
         let id = self.builder.id();
         let index = self.expr()?;
         self.expect(TokenKind::RightBracket)?;
         let expr = self.builder.index(id, bracket, optional, target.expr, index.expr);
-        Some(Sub { expr, height: 1 + target.height.max(index.height) })
+        Some(Parsed { expr, height: 1 + target.height.max(index.height) })
     }
 
     /// Arguments and the parenthesis behind them.
@@ -242,7 +247,7 @@ impl Climber<'_> {
         }
     }
 
-    fn primary(&mut self) -> Option<Sub> {
+    fn primary(&mut self) -> Option<Parsed> {
         let token = self.take();
         match token.kind {
             TokenKind::Identifier => self.named(false, token.offset, token),
@@ -268,14 +273,14 @@ impl Climber<'_> {
     }
 
     /// What begins with a name: a variable, a call, or a message.
-    fn named(&mut self, dot: bool, start: u32, name: Token) -> Option<Sub> {
+    fn named(&mut self, dot: bool, start: u32, name: Token) -> Option<Parsed> {
         if self.peek() == TokenKind::LeftParen {
             let function = self.builder.name(dot, start, name).ok()?;
             let open = self.take();
             let id = self.builder.id();
             let (args, height) = self.arguments()?;
             let expr = self.builder.call_or_macro(id, open.offset, &function, None, &args);
-            return Some(Sub { expr, height });
+            return Some(Parsed { expr, height });
         }
         let mut dots = 0;
         while self.peek_at(2 * dots) == TokenKind::Dot && self.peek_at(2 * dots + 1) == TokenKind::Identifier
@@ -288,7 +293,7 @@ impl Climber<'_> {
         Some(leaf(self.builder.ident(dot, start, name)))
     }
 
-    fn message(&mut self, dot: bool, name: Token, dots: usize) -> Option<Sub> {
+    fn message(&mut self, dot: bool, name: Token, dots: usize) -> Option<Parsed> {
         let mut full = if dot { ".".to_owned() } else { String::new() };
         full.push_str(name.text(self.builder.source.text()));
         for _ in 0..dots {
@@ -306,17 +311,17 @@ impl Climber<'_> {
         let fields = self.builder.syntax.add_entries(&fields);
         let name = self.builder.syntax.intern(&full);
         let expr = self.builder.syntax.add(id, brace.offset, Kind::Struct { name, fields });
-        Some(Sub { expr, height })
+        Some(Parsed { expr, height })
     }
 
-    fn map(&mut self, brace: Token) -> Option<Sub> {
+    fn map(&mut self, brace: Token) -> Option<Parsed> {
         let id = self.builder.id();
         let (entries, height) = self.entries(|climber| {
             let key = climber.expr()?;
             Some((Key::Expr(key.expr), key.height))
         })?;
         let entries = self.builder.syntax.add_entries(&entries);
-        Some(Sub { expr: self.builder.syntax.add(id, brace.offset, Kind::Map(entries)), height })
+        Some(Parsed { expr: self.builder.syntax.add(id, brace.offset, Kind::Map(entries)), height })
     }
 
     /// Entries and the brace behind them; a comma may stand before it.
@@ -346,7 +351,7 @@ impl Climber<'_> {
         }
     }
 
-    fn list(&mut self, bracket: Token) -> Option<Sub> {
+    fn list(&mut self, bracket: Token) -> Option<Parsed> {
         let id = self.builder.id();
         let (mut elements, mut places, mut height) = (Vec::new(), Vec::new(), 0);
         if self.peek() == TokenKind::Comma && self.peek_at(1) == TokenKind::RightBracket {
@@ -366,7 +371,7 @@ impl Climber<'_> {
         let elements = self.builder.syntax.add_exprs(&elements);
         let optional = self.builder.syntax.add_places(&places);
         let expr = self.builder.syntax.add(id, bracket.offset, Kind::List { elements, optional });
-        Some(Sub { expr, height })
+        Some(Parsed { expr, height })
     }
 
     /// Whether a question mark comes next, which must be allowed.
@@ -376,8 +381,8 @@ impl Climber<'_> {
     }
 }
 
-fn leaf(expr: Expr) -> Sub {
-    Sub { expr, height: 0 }
+fn leaf(expr: Expr) -> Parsed {
+    Parsed { expr, height: 0 }
 }
 
 fn is_literal(kind: TokenKind) -> bool {

@@ -20,16 +20,16 @@ impl Validator {
     /// 1.`minor`; none if there are no rules. `is_root` says that the schema is that of a whole resource.
     pub fn new(schema: &Json, is_root: bool, stored: &Environment, minor: u32) -> Option<Self> {
         let typed = Arc::new(TypedSchema::new(schema, is_root));
-        Maker { stored, minor }.node(schema, schema, &typed, is_root)
+        ValidatorBuilder { stored, minor }.node(schema, schema, &typed, is_root)
     }
 }
 
-struct Maker<'e> {
+struct ValidatorBuilder<'e> {
     stored: &'e Environment,
     minor: u32,
 }
 
-impl Maker<'_> {
+impl ValidatorBuilder<'_> {
     /// The validator of a node: `validation` has the rules, `node` says what the data are. They are the same but
     /// within `allOf`.
     fn node(

@@ -35,7 +35,7 @@ impl<'o> Ratchet<'o> {
     }
 
     /// Whether a failing rule only warns: the node, or its nearest ancestor with an old value, is as it was.
-    pub(super) fn tolerates(self) -> bool {
+    pub(super) fn only_warns(self) -> bool {
         self.current.or(self.parent).is_some_and(Correlation::is_unchanged)
     }
 

@@ -4,7 +4,7 @@ use apimachinery::field::{BadValue, Error, Path};
 use jsontree::Value as Json;
 
 use super::correlation::Ratchet;
-use super::run::{Run, Subject};
+use super::run::{Run, ValuePair};
 use crate::arena::Arena;
 use crate::eval::{Evaluation, evaluate};
 use crate::plan::Plan;
@@ -71,11 +71,11 @@ impl NodeRules {
         run: &mut Run<'_>,
         schema: &TypedSchema,
         path: &Path<'_>,
-        subject: Subject<'_>,
+        subject: ValuePair<'_>,
         ratchet: Ratchet<'_>,
     ) -> Outcome {
         if self.undeclared {
-            self.complain(run, path, UNDECLARED.into());
+            self.report_error(run, path, UNDECLARED.into());
         }
         if self.rules.is_empty() {
             return Outcome::Done;
@@ -93,7 +93,7 @@ impl NodeRules {
         let variables = Variables { plain: [Some(this), old], optional: [Some(this), Some(optional_old)] };
         for rule in &self.rules {
             if let Some(error) = &rule.error {
-                self.complain(run, path, format!("rule compile error: {error}"));
+                self.report_error(run, path, format!("rule compile error: {error}"));
                 continue;
             }
             let Some(plan) = &rule.plan else { continue };
@@ -133,7 +133,7 @@ impl NodeRules {
         }
         let field = path.child(&rule.field);
         let path = if rule.field.is_empty() { path } else { &field };
-        let tolerated = !rule.uses_old_self && ratchet.tolerates();
+        let tolerated = !rule.uses_old_self && ratchet.only_warns();
         let detail = match &rule.message_expression {
             None => Ok(None),
             Some((text, plan)) => {
@@ -174,22 +174,22 @@ impl NodeRules {
         if error.starts_with("no such overload") {
             let words =
                 "call arguments did not match a supported operator, function or macro signature for rule";
-            self.complain(run, path, format!("'{error}': {words}: {shown}"));
+            self.report_error(run, path, format!("'{error}': {words}: {shown}"));
         } else if error.starts_with(COST_LIMIT_EXCEEDED) {
             let words = "no further validation rules will be run due to call cost exceeds limit for rule";
             return self.out_of_budget(run, path, format!("'{error}': {words}: {shown}"));
         } else {
-            self.complain(run, path, format!("{error} evaluating rule: {shown}"));
+            self.report_error(run, path, format!("{error} evaluating rule: {shown}"));
         }
         Outcome::Done
     }
 
-    fn complain(&self, run: &mut Run<'_>, path: &Path<'_>, detail: String) {
+    fn report_error(&self, run: &mut Run<'_>, path: &Path<'_>, detail: String) {
         run.findings.errors.push(Error::invalid(path, &*self.type_name, detail));
     }
 
     fn out_of_budget(&self, run: &mut Run<'_>, path: &Path<'_>, detail: String) -> Outcome {
-        self.complain(run, path, detail);
+        self.report_error(run, path, detail);
         run.findings.remaining = -1;
         Outcome::OutOfBudget
     }

@@ -57,7 +57,7 @@ pub(super) struct Run<'r> {
 
 /// What is validated: a value, and the one that it replaces.
 #[derive(Clone, Copy)]
-pub(super) struct Subject<'o> {
+pub(super) struct ValuePair<'o> {
     pub(super) new: &'o Json,
     pub(super) old: Option<&'o Json>,
 }
@@ -72,12 +72,18 @@ impl Validator {
             Some(old) => Ratchet::root(Correlation { new, old, schema: &self.schema }),
             None => Ratchet::NONE,
         };
-        self.visit(&mut run, path, Subject { new, old }, ratchet);
+        self.visit(&mut run, path, ValuePair { new, old }, ratchet);
         run.findings
     }
 
     /// Runs the rules on a value and all in it; says whether budget is left.
-    fn visit(&self, run: &mut Run<'_>, path: &Path<'_>, subject: Subject<'_>, ratchet: Ratchet<'_>) -> bool {
+    fn visit(
+        &self,
+        run: &mut Run<'_>,
+        path: &Path<'_>,
+        subject: ValuePair<'_>,
+        ratchet: Ratchet<'_>,
+    ) -> bool {
         if subject.new.is_null() {
             return true;
         }
@@ -107,7 +113,7 @@ impl Validator {
         let Some(validator) = &self.items else { return true };
         let old = OldItems::new(&self.schema, old);
         items.iter().enumerate().all(|(place, item)| {
-            let subject = Subject { new: item, old: old.find(item) };
+            let subject = ValuePair { new: item, old: old.find(item) };
             validator.visit(run, &path.index(place), subject, ratchet.item(item))
         })
     }
@@ -124,7 +130,7 @@ impl Validator {
         let old = |name: &str| old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
         if let Some(validator) = &self.values {
             for (name, value) in fields {
-                let subject = Subject { new: value, old: old(name) };
+                let subject = ValuePair { new: value, old: old(name) };
                 if !validator.visit(run, &path.key(name), subject, ratchet.member(name)) {
                     return false;
                 }
@@ -132,7 +138,7 @@ impl Validator {
         }
         for (name, value) in fields {
             let Some(validator) = self.properties.get(&**name) else { continue };
-            let subject = Subject { new: value, old: old(name) };
+            let subject = ValuePair { new: value, old: old(name) };
             if !validator.visit(run, &path.child(name), subject, ratchet.member(name)) {
                 return false;
             }

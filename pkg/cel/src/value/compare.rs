@@ -6,12 +6,12 @@ use jsontree::Value as Json;
 
 use super::{List, ListKind, Map, Opaque, TypedMap, TypedSchema, Value};
 use crate::arena::Abort;
-use crate::work::Work;
+use crate::step_budget::StepBudget;
 
 /// `a == b` as cel-go computes it: a boolean, or the error that a comparison under a schema comes to. Values of
 /// different types are different, numbers compare by what they are worth, `NaN` equals nothing.
 #[inline]
-pub fn equal<'a>(a: Value<'a>, b: Value<'a>, work: &Work) -> Result<Value<'a>, Abort> {
+pub fn equal<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     if let (Value::String(a), Value::String(b)) = (a, b) {
         work.spend(1 + a.len().min(b.len()) as u64 / 64)?;
         return Ok(Value::Bool(a == b));
@@ -20,7 +20,7 @@ pub fn equal<'a>(a: Value<'a>, b: Value<'a>, work: &Work) -> Result<Value<'a>, A
 }
 
 #[inline(never)]
-fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &Work) -> Result<Value<'a>, Abort> {
+fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     work.spend(1)?;
     Ok(match (a, b) {
         (Value::Error(_), _) => a,
@@ -60,11 +60,11 @@ fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &Work) -> Result<Value<'a>
 }
 
 /// Whether `equal` says yes.
-pub(crate) fn is_equal<'a>(a: Value<'a>, b: Value<'a>, work: &Work) -> Result<bool, Abort> {
+pub(crate) fn is_equal<'a>(a: Value<'a>, b: Value<'a>, work: &StepBudget) -> Result<bool, Abort> {
     Ok(matches!(equal(a, b, work)?, Value::Bool(true)))
 }
 
-fn lists<'a>(a: List<'a>, b: List<'a>, work: &Work) -> Result<Value<'a>, Abort> {
+fn lists<'a>(a: List<'a>, b: List<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     if a.len() != b.len() {
         return Ok(Value::Bool(false));
     }
@@ -104,7 +104,7 @@ fn lists<'a>(a: List<'a>, b: List<'a>, work: &Work) -> Result<Value<'a>, Abort> 
 fn objects<'a>(
     a: &[(&'a str, Value<'a>)],
     b: &[(&'a str, Value<'a>)],
-    work: &Work,
+    work: &StepBudget,
 ) -> Result<Value<'a>, Abort> {
     if a.len() != b.len() {
         return Ok(Value::Bool(false));
@@ -117,7 +117,12 @@ fn objects<'a>(
     Ok(Value::Bool(true))
 }
 
-fn map_lists<'a>(schema: &'a TypedSchema, a: List<'a>, b: List<'a>, work: &Work) -> Result<Value<'a>, Abort> {
+fn map_lists<'a>(
+    schema: &'a TypedSchema,
+    a: List<'a>,
+    b: List<'a>,
+    work: &StepBudget,
+) -> Result<Value<'a>, Abort> {
     let known = schema.index(a, work)?;
     for b in b.iter() {
         let Some(a) = known.get(&schema.key(b)).and_then(|place| a.get(*place)) else {
@@ -131,7 +136,7 @@ fn map_lists<'a>(schema: &'a TypedSchema, a: List<'a>, b: List<'a>, work: &Work)
     Ok(Value::Bool(true))
 }
 
-fn maps<'a>(a: Map<'a>, b: Map<'a>, work: &Work) -> Result<Value<'a>, Abort> {
+fn maps<'a>(a: Map<'a>, b: Map<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     if a.len() != b.len() {
         return Ok(Value::Bool(false));
     }
@@ -147,7 +152,7 @@ fn maps<'a>(a: Map<'a>, b: Map<'a>, work: &Work) -> Result<Value<'a>, Abort> {
     Ok(Value::Bool(true))
 }
 
-fn typed_objects<'a>(map: &TypedMap<'a>, other: Map<'a>, work: &Work) -> Result<Value<'a>, Abort> {
+fn typed_objects<'a>(map: &TypedMap<'a>, other: Map<'a>, work: &StepBudget) -> Result<Value<'a>, Abort> {
     let TypedMap { fields, typed } = *map;
     for (key, data) in fields {
         if !typed.schema.knows(key) {
@@ -173,7 +178,7 @@ fn typed_objects<'a>(map: &TypedMap<'a>, other: Map<'a>, work: &Work) -> Result<
     Ok(Value::Bool(true))
 }
 
-fn same_data<'a>(a: &'a Json, b: Value<'a>, work: &Work) -> Result<bool, Abort> {
+fn same_data<'a>(a: &'a Json, b: Value<'a>, work: &StepBudget) -> Result<bool, Abort> {
     match b {
         Value::Preserved(b) => Ok(a == b),
         b => is_equal(Value::tree(a), b, work),

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use apimachinery::quantity::canonicalize;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use schema::proto::inplace::{Irregular, ListRef, MapRef, MemberRef, MessageRef};
+use schema::proto::inplace::{ListRef, MapRef, MemberRef, MessageRef, NotInPlace};
 
 use super::map::key_order;
 use super::{List, Map, Value};
@@ -70,7 +70,7 @@ impl<'a> Stored<'a> {
 
     /// What was read, or a note that it could not be.
     #[inline(always)]
-    fn certain<T>(&self, read: Result<T, Irregular>) -> Option<T> {
+    fn record_irregular<T>(&self, read: Result<T, NotInPlace>) -> Option<T> {
         if read.is_err() {
             self.irregular.set(true);
         }
@@ -94,12 +94,12 @@ impl<'a> Stored<'a> {
     }
 
     #[inline(never)]
-    fn quantity(&self, text: &'a str) -> Result<Value<'a>, Irregular> {
-        let canonical = canonicalize(text).map_err(|_| Irregular)?;
+    fn quantity(&self, text: &'a str) -> Result<Value<'a>, NotInPlace> {
+        let canonical = canonicalize(text).map_err(|_| NotInPlace)?;
         if *canonical == *text {
             Ok(Value::String(text))
         } else {
-            self.text(canonical).map_err(|_| Irregular)
+            self.text(canonical).map_err(|_| NotInPlace)
         }
     }
 
@@ -131,11 +131,11 @@ impl<'a> Stored<'a> {
 
     /// A member that may be missing, as a value.
     #[inline(always)]
-    fn member_if_any(&'a self, read: Result<Option<MemberRef<'a>>, Irregular>) -> Option<Value<'a>> {
+    fn member_if_any(&'a self, read: Result<Option<MemberRef<'a>>, NotInPlace>) -> Option<Value<'a>> {
         match read {
             Ok(Some(member)) => Some(self.member(member)),
             Ok(None) => None,
-            Err(Irregular) => Some(self.refuse()),
+            Err(NotInPlace) => Some(self.refuse()),
         }
     }
 }
@@ -172,16 +172,14 @@ impl<'a> StoredMap<'a> {
         let Self { stored, members } = *self;
         let entry = move |name: &'a str, member| (Value::String(name), stored.member(member));
         let whole = |message: MessageRef<'a>| {
-            message
-                .all_written()
-                .filter_map(move |member| stored.certain(member).map(|(name, member)| entry(name, member)))
+            message.json_members().filter_map(move |member| {
+                stored.record_irregular(member).map(|(name, member)| entry(name, member))
+            })
         };
         match members {
-            Members::Entries(map) => {
-                Box::new(map.iter().filter_map(move |member| {
-                    stored.certain(member).map(|(name, member)| entry(name, member))
-                }))
-            }
+            Members::Entries(map) => Box::new(map.iter().filter_map(move |member| {
+                stored.record_irregular(member).map(|(name, member)| entry(name, member))
+            })),
             Members::Struct(message) => Box::new(whole(message)),
             Members::Object(message) => {
                 let heads = [("apiVersion", stored.api_version), ("kind", stored.kind)];
@@ -223,7 +221,7 @@ impl<'a> StoredList<'a> {
             return &[];
         };
         for element in self.list.iter() {
-            values.push(match stored.certain(element) {
+            values.push(match stored.record_irregular(element) {
                 Some(element) => stored.member(element),
                 None => Value::Error(IRREGULAR),
             });

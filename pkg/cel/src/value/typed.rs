@@ -9,9 +9,8 @@ use jsontree::{Object as JsonMap, Value as Json};
 
 use super::{List, Map, TypedList, TypedMap, Value, display, times};
 use crate::arena::{Abort, Arena};
-use crate::escaping::escape;
-use crate::escaping::unescape;
-use crate::work::Work;
+use crate::escaping::{escape, unescape};
+use crate::step_budget::StepBudget;
 
 /// What a structural schema says of data, as far as expressions are concerned.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +102,7 @@ impl TypedSchema {
     }
 
     /// Places of a list's elements by their keys.
-    pub(crate) fn index(&self, list: List<'_>, work: &Work) -> Result<HashMap<String, usize>, Abort> {
+    pub(crate) fn index(&self, list: List<'_>, work: &StepBudget) -> Result<HashMap<String, usize>, Abort> {
         let mut index = HashMap::new();
         for place in 0..list.len() {
             work.spend(1)?;
@@ -243,7 +242,7 @@ impl<'a> Typed<'a> {
 
     /// The value that some value becomes as an element of the list. Go takes its native form and reads that
     /// under the schema, which fails where the native form is not what JSON would have.
-    pub(crate) fn adopt(self, value: Value<'a>) -> Value<'a> {
+    pub(crate) fn convert_item(self, value: Value<'a>) -> Value<'a> {
         let Shape::List(Some(items)) = &self.schema.shape else { return value };
         match (&items.shape, value) {
             (Shape::Number, Value::Int(int)) => Value::Double(int as f64),

@@ -19,13 +19,13 @@ use cel::overloads::Libraries;
 use cel::parser::parse;
 use cel::plan::Plan;
 use cel::source::Source;
+use cel::step_budget::StepBudget;
 use cel::types::{Type, Types};
 use cel::value::{Value, equal, text};
-use cel::work::Work;
 use jsontree::Value as Json;
 
 /// Files that are about what Kubernetes does not have.
-const FOREIGN: [&str; 10] = [
+const UNSUPPORTED: [&str; 10] = [
     "block_ext",
     "encoders_ext",
     "enums",
@@ -154,7 +154,7 @@ fn run(case: &Json) -> Option<Result<(), String>> {
         (Err(error), Some(_)) => return Some(Err(error)),
     };
     let evaluation = evaluate(&plan, &slots, &arena, u64::MAX, None);
-    let work = Work::default();
+    let work = StepBudget::default();
     Some(match (evaluation.result(), expected) {
         (Err(_), None) => Ok(()),
         (Err(error), Some(_)) => Err(error),
@@ -175,7 +175,7 @@ fn what_kubernetes_has_conforms() {
     let mut foreign = 0;
     for case in fixtures::lines("conformance") {
         let field = |name: &str| case[name].as_str().unwrap_or("");
-        let outcome = if FOREIGN.contains(&field("file")) || !field("container").is_empty() {
+        let outcome = if UNSUPPORTED.contains(&field("file")) || !field("container").is_empty() {
             None
         } else {
             run(&case)

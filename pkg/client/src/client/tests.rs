@@ -123,7 +123,7 @@ async fn a_token_is_read_again_when_its_file_changes() {
 }
 
 /// A program that gives what `status` says, in which `$n` is how often it has run.
-fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::Plugin> {
+fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::ExecPlugin> {
     let script = format!(
         "echo x >> n; n=$(wc -l < n); echo '{{kind: ExecCredential, apiVersion: client.authentication.k8s.io/v1, status: '\"{status}\"'}}'"
     );
@@ -131,8 +131,8 @@ fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::Plugin> {
         "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "Never",
         "args": ["-c", format!("cd {}; {script}", directory.display())],
     });
-    let clock = Arc::<apimachinery::clock::TestClock>::default();
-    Some(crate::Plugin::new(jsontree::from_value(exec).unwrap(), clock).unwrap())
+    let clock = Arc::<component_base::clock::TestClock>::default();
+    Some(crate::ExecPlugin::new(jsontree::from_value(exec).unwrap(), clock).unwrap())
 }
 
 #[tokio::test]
@@ -208,16 +208,24 @@ async fn servers_that_do_not_behave_cost_no_more_than_allowed() {
     };
     let too_large = Error::TooLarge(LIMITS.response_bytes_max);
     let endless = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-    check(Server::rude(endless, Some("1\r\nx\r\n")).await, too_large.clone()).await;
+    check(Server::start_misbehaving(endless, Some("1\r\nx\r\n")).await, too_large.clone()).await;
     let chunk = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nfffffffffffffff\r\n";
-    check(Server::rude(chunk, Some("x")).await, too_large.clone()).await;
-    check(Server::rude("HTTP/1.1 200 OK\r\n\r\n", Some("x")).await, too_large).await;
+    check(Server::start_misbehaving(chunk, Some("x")).await, too_large.clone()).await;
+    check(Server::start_misbehaving("HTTP/1.1 200 OK\r\n\r\n", Some("x")).await, too_large).await;
     let heads = "net/http: server response headers exceeded their limit; aborted";
-    check(Server::rude("HTTP/1.1 200 OK\r\n", Some("a: b\r\n")).await, Error::Http(heads.to_owned())).await;
-    check(Server::rude("HTTP/1.1 200 OK\r\na: ", Some("b")).await, Error::Http(heads.to_owned())).await;
-    check(Server::rude("", None).await, Error::Closed).await;
+    check(
+        Server::start_misbehaving("HTTP/1.1 200 OK\r\n", Some("a: b\r\n")).await,
+        Error::Http(heads.to_owned()),
+    )
+    .await;
+    check(
+        Server::start_misbehaving("HTTP/1.1 200 OK\r\na: ", Some("b")).await,
+        Error::Http(heads.to_owned()),
+    )
+    .await;
+    check(Server::start_misbehaving("", None).await, Error::Closed).await;
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx";
-    check(Server::rude(short, None).await, Error::Http("unexpected EOF".to_owned())).await;
+    check(Server::start_misbehaving(short, None).await, Error::Http("unexpected EOF".to_owned())).await;
     check(Server::silent().await, Error::Timeout).await;
 }
 
@@ -274,5 +282,5 @@ async fn who_never_processes_anything_is_not_asked_for_ever() {
     let limits = Limits { total: Duration::from_secs(600), ..LIMITS };
     let answer = client(trusting(&keys.authority)).call(get(&url), &limits).await;
     assert!(matches!(answer, Err(Error::NotProcessed(_))), "{answer:?}");
-    assert_eq!(server.accepted(), 1 + REPEATS_MAX);
+    assert_eq!(server.accepted(), 1 + RETRIES_MAX);
 }

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use jsontree::{Object, Value, json};
 use serde::Deserialize;
 
-use super::Issued;
+use super::PluginCredentials;
 use crate::Error;
 use crate::tls;
 
@@ -60,12 +60,12 @@ pub(super) fn info(version: &str, cluster: Option<&Cluster>, interactive: bool) 
 struct Credential {
     kind: String,
     api_version: String,
-    status: Option<Said>,
+    status: Option<CredentialStatus>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Said {
+struct CredentialStatus {
     expiration_timestamp: Option<String>,
     token: String,
     client_certificate_data: String,
@@ -76,7 +76,7 @@ struct Said {
 ///
 /// # Errors
 /// In upstream's words.
-pub(super) fn read(output: &[u8], version: &str) -> Result<Issued, Error> {
+pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, Error> {
     let decoding = |why: String| format!("decoding stdout: {why}");
     let text = schema::yaml::to_json(output)
         .map_err(|error| decoding(error.to_string()))
@@ -120,5 +120,10 @@ pub(super) fn read(output: &[u8], version: &str) -> Result<Issued, Error> {
             })?);
     }
     let token = (!said.token.is_empty()).then_some(said.token);
-    Ok(Issued { token, certificate, validity, until: until.transpose().map_err(Error::Credentials)? })
+    Ok(PluginCredentials {
+        token,
+        certificate,
+        validity,
+        until: until.transpose().map_err(Error::Credentials)?,
+    })
 }

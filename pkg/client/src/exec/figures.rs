@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
 use apimachinery::time::UnixTime;
+use component_base::metrics::{Family, Histogram, Stability};
 use slab::Slab;
 
-use super::Issued;
+use super::PluginCredentials;
 
 const CALLS: Family = Family::counter(
     Stability::Alpha,
@@ -116,7 +115,7 @@ impl Counted {
     }
 
     /// It has given something, in place of something else if this is not the first time.
-    pub(super) fn gave(&self, new: &Issued, old: Option<&Issued>, now: UnixTime) {
+    pub(super) fn gave(&self, new: &PluginCredentials, old: Option<&PluginCredentials>, now: UnixTime) {
         if let Some(validity) =
             old.filter(|old| old.certificate != new.certificate).and_then(|old| old.validity)
         {
@@ -147,9 +146,9 @@ mod tests {
     }
 
     /// What a program gives with a certificate that is good from `begin` to `end`.
-    fn issued(begin: i64, end: i64) -> Issued {
+    fn issued(begin: i64, end: i64) -> PluginCredentials {
         let certificate = Some((begin.to_string().into_bytes(), Vec::new()));
-        Issued { token: None, certificate, validity: Some(Validity { begin, end }), until: None }
+        PluginCredentials { token: None, certificate, validity: Some(Validity { begin, end }), until: None }
     }
 
     #[test]
@@ -167,7 +166,8 @@ mod tests {
         ttl(301, "-1");
         drop(other);
         ttl(100, "400");
-        let token = Issued { token: Some("t".to_owned()), certificate: None, validity: None, until: None };
+        let token =
+            PluginCredentials { token: Some("t".to_owned()), certificate: None, validity: None, until: None };
         one.gave(&token, Some(&issued(0, 500)), UnixTime::from_seconds(20));
         ttl(100, "+Inf");
     }

@@ -1,7 +1,7 @@
 //! Claims about programs that give credentials: small shell scripts.
 #![allow(clippy::unwrap_used)]
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 use tempfile::TempDir;
 
@@ -21,17 +21,17 @@ impl World {
         World { directory, clock: Arc::default() }
     }
 
-    fn plugin(&self, more: &Value) -> Plugin {
+    fn plugin(&self, more: &Value) -> ExecPlugin {
         let script = self.directory.path().join("plugin");
         let mut exec = json!({
             "apiVersion": credential::V1, "command": "sh", "args": [script, "a"], "interactiveMode": "Never",
         });
         exec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let exec: Exec = jsontree::from_value(exec).unwrap();
-        Plugin::new(exec.within(self.directory.path()), Arc::clone(&self.clock) as _).unwrap()
+        ExecPlugin::new(exec.within(self.directory.path()), Arc::clone(&self.clock) as _).unwrap()
     }
 
-    async fn token(&self, plugin: &Plugin) -> Result<String, String> {
+    async fn token(&self, plugin: &ExecPlugin) -> Result<String, String> {
         let issued = plugin.issued().await.map_err(|error| error.to_string())?;
         Ok(issued.token.clone().unwrap_or_default())
     }

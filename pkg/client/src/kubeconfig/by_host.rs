@@ -6,21 +6,21 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 
 use super::{File, User, load, source};
 use crate::Error;
 use crate::client::Basic;
-use crate::exec::Plugin;
+use crate::exec::ExecPlugin;
 use crate::impersonate::Impersonate;
 use crate::material::Source;
-use crate::webhook::Place;
+use crate::webhook::WebhookAddress;
 
 /// Where HTTPS is unless somebody says otherwise.
 const HTTPS_PORT: &str = "443";
 
 /// The address of this server, as webhooks are given one.
-const ITSELF: &str = "kubernetes.default.svc:443";
+const OWN_SERVICE: &str = "kubernetes.default.svc:443";
 
 /// Who calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,16 +32,16 @@ pub struct Credentials {
     /// A name and a password, where there is no token.
     pub basic: Option<Basic>,
     /// What gives a token or a certificate, where there is nothing of all that.
-    pub plugin: Option<Plugin>,
+    pub plugin: Option<ExecPlugin>,
     /// In whose name, if not in the own.
     pub impersonate: Option<Impersonate>,
     /// Who has to be there; otherwise that is for the webhook's configuration to say.
-    pub expected: Option<Expected>,
+    pub expected: Option<ServerIdentity>,
 }
 
 /// Who has to be at the other end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expected {
+pub struct ServerIdentity {
     /// The server's name.
     pub name: String,
     /// Who vouches for it, PEM. Nobody else is believed: what is shown there is not for others to see.
@@ -51,7 +51,7 @@ pub struct Expected {
 /// Who calls whom. By default everybody is called by nobody in particular.
 #[derive(Clone, Default)]
 pub struct WebhookCredentials {
-    users: BTreeMap<String, Known>,
+    users: BTreeMap<String, NamedCredentials>,
     /// The user of the current context, if it has one.
     current: Option<String>,
     /// Where relative paths begin.
@@ -62,9 +62,9 @@ pub struct WebhookCredentials {
 
 /// A user, and the plugin that gives their credentials: one for all whom they call.
 #[derive(Clone)]
-struct Known {
+struct NamedCredentials {
     user: User,
-    plugin: Result<Option<Plugin>, Error>,
+    plugin: Result<Option<ExecPlugin>, Error>,
 }
 
 /// Names users, and says nothing of them.
@@ -89,7 +89,7 @@ impl WebhookCredentials {
         let mut contexts = file.contexts.unwrap_or_default().into_iter().rev();
         let context = contexts.find(|named| named.name == current && !current.is_empty());
         let user = context.map(|named| named.context.user).filter(|user| !user.is_empty());
-        let known = |user: User| Known { plugin: user.plugin(directory, clock), user };
+        let known = |user: User| NamedCredentials { plugin: user.plugin(directory, clock), user };
         let users = file.users.unwrap_or_default().into_iter();
         WebhookCredentials {
             users: users.map(|named| (named.name, known(named.user.unwrap_or_default()))).collect(),
@@ -102,7 +102,7 @@ impl WebhookCredentials {
     /// The same, calling the address `kubernetes.default.svc:443`, which is this server itself, in this way, whatever
     /// the kubeconfig says.
     #[must_use]
-    pub fn with_itself(self, itself: Credentials) -> Self {
+    pub fn with_own_credentials(self, itself: Credentials) -> Self {
         WebhookCredentials { itself: Some(itself), ..self }
     }
 
@@ -110,10 +110,10 @@ impl WebhookCredentials {
     ///
     /// # Errors
     /// As [`WebhookCredentials::of`]; a URL that is none.
-    pub fn at(&self, place: &Place) -> Result<Credentials, Error> {
+    pub fn at(&self, place: &WebhookAddress) -> Result<Credentials, Error> {
         match place {
-            Place::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
-            Place::Url(url) => {
+            WebhookAddress::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
+            WebhookAddress::Url(url) => {
                 let url = url.parse::<http::Uri>().map_err(|error| Error::Credentials(error.to_string()))?;
                 let port = url.port_u16().unwrap_or(443);
                 self.of(&format!("{}:{port}", url.host().unwrap_or_default()))
@@ -129,7 +129,7 @@ impl WebhookCredentials {
     /// A user that cannot be used: one with credentials that are no credentials or contradict each other, or a plugin
     /// of a version that is not known.
     pub fn of(&self, host: &str) -> Result<Credentials, Error> {
-        if let Some(itself) = self.itself.as_ref().filter(|_| host == ITSELF) {
+        if let Some(itself) = self.itself.as_ref().filter(|_| host == OWN_SERVICE) {
             return Ok(itself.clone());
         }
         let without_port =
@@ -154,14 +154,14 @@ impl WebhookCredentials {
         self.of(&format!("{name}.{namespace}.svc:{port}"))
     }
 
-    fn named_after(&self, host: &str) -> Option<(&String, &Known)> {
+    fn named_after(&self, host: &str) -> Option<(&String, &NamedCredentials)> {
         let dots = host.match_indices('.').map(|(dot, _)| dot);
         let mut stars = dots.filter_map(|dot| host.get(dot..)).map(|rest| format!("*{rest}"));
         self.users.get_key_value(host).or_else(|| stars.find_map(|name| self.users.get_key_value(&name)))
     }
 }
 
-impl Known {
+impl NamedCredentials {
     fn credentials(&self, directory: &Path) -> Result<Credentials, Error> {
         let user = &self.user;
         if user.auth_provider.is_some() {
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> WebhookCredentials {
-        let clock: Arc<dyn Clock> = Arc::new(apimachinery::clock::TestClock::default());
+        let clock: Arc<dyn Clock> = Arc::new(component_base::clock::TestClock::default());
         WebhookCredentials::of_file(File::parse(text.as_bytes()).unwrap(), Path::new("/d"), &clock)
     }
 
@@ -297,14 +297,14 @@ mod tests {
     #[test]
     fn this_server_is_called_as_itself_whatever_the_file_says() {
         let itself = Credentials { bearer: token("own"), ..Credentials::default() };
-        let credentials = of("users: [{name: '*', user: {token: t}}]").with_itself(itself.clone());
+        let credentials = of("users: [{name: '*', user: {token: t}}]").with_own_credentials(itself.clone());
         let service = |port| {
             let (namespace, name) = ("default".to_owned(), "kubernetes".to_owned());
-            Place::Service { namespace, name, port, path: "/p".to_owned() }
+            WebhookAddress::Service { namespace, name, port, path: "/p".to_owned() }
         };
         assert_eq!(credentials.at(&service(443)).unwrap(), itself);
         assert_eq!(credentials.at(&service(444)).unwrap().bearer, token("t"));
-        let url = |url: &str| credentials.at(&Place::Url(url.to_owned())).unwrap().bearer;
+        let url = |url: &str| credentials.at(&WebhookAddress::Url(url.to_owned())).unwrap().bearer;
         assert_eq!(url("https://kubernetes.default.svc/p"), token("own"));
         assert_eq!(url("https://other.default.svc/p"), token("t"));
     }

@@ -122,9 +122,9 @@ fn known(
 
 /// Believes whatever certificate it is shown, as long as the other end has its key.
 #[derive(Debug)]
-pub(super) struct Anybody(pub(super) Arc<CryptoProvider>);
+pub(super) struct NoCertificateVerification(pub(super) Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for NoCertificateVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

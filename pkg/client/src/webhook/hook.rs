@@ -6,10 +6,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use http::Uri;
 
-use super::{Failure, LIMITS, Tell, Webhook};
+use super::{AttemptCallback, CallError, LIMITS, Webhook};
 use crate::client::{Client, Options};
 use crate::dial::{Address, Dialer, Route};
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::tls::{Tls, Trust};
 
 /// Where a webhook is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum WebhookAddress {
     /// At an absolute URL.
     Url(String),
     /// At a port of a Service.
@@ -40,23 +40,23 @@ pub enum Place {
 ///
 /// # Errors
 /// Why nobody is there, in words for clients.
-pub type Services = Arc<dyn Fn(&str, &str, u16) -> Result<Address, crate::Error> + Send + Sync>;
+pub type ServiceResolver = Arc<dyn Fn(&str, &str, u16) -> Result<Address, crate::Error> + Send + Sync>;
 
 /// The ways to webhooks.
 #[derive(Clone)]
-pub struct Ways {
+pub struct Dialers {
     /// Where Services are.
-    pub services: Services,
+    pub services: ServiceResolver,
     /// The way to Services, if not through this machine's own network.
     pub to_services: Option<Dialer>,
     /// The way to URLs, likewise.
     pub to_urls: Option<Dialer>,
 }
 
-impl Ways {
+impl Dialers {
     /// Through this machine's own network.
-    pub fn direct(services: Services) -> Self {
-        Ways { services, to_services: None, to_urls: None }
+    pub fn direct(services: ServiceResolver) -> Self {
+        Dialers { services, to_services: None, to_urls: None }
     }
 }
 
@@ -68,10 +68,10 @@ impl Webhook {
     /// # Errors
     /// [`Error::Credentials`], [`Error::Http`] for a URL that is none.
     pub fn at(
-        place: &Place,
+        place: &WebhookAddress,
         authorities: &[u8],
         credentials: Credentials,
-        ways: &Ways,
+        ways: &Dialers,
         response_bytes_max: usize,
     ) -> Result<Self, Error> {
         let Credentials { certificate, bearer, basic, plugin, impersonate, expected } = credentials;
@@ -83,8 +83,8 @@ impl Webhook {
         // HTTP/2 sends all requests to one of the pods behind a Service (kubernetes/kubernetes#75791).
         let mut tls = Tls { trust, certificate, http1_only: true, ..Tls::default() };
         let (url, route) = match place {
-            Place::Url(url) => (url.clone(), None),
-            Place::Service { namespace, name, port, path } => {
+            WebhookAddress::Url(url) => (url.clone(), None),
+            WebhookAddress::Service { namespace, name, port, path } => {
                 let host = format!("{name}.{namespace}.svc");
                 let slash = if path.starts_with('/') || path.is_empty() { "" } else { "/" };
                 let url = format!("https://{host}:{port}{slash}{path}");
@@ -96,8 +96,8 @@ impl Webhook {
         // No proxy is needed for this server itself.
         let dialer = match (&expected, place) {
             (Some(_), _) => None,
-            (None, Place::Url(_)) => ways.to_urls.clone(),
-            (None, Place::Service { .. }) => ways.to_services.clone(),
+            (None, WebhookAddress::Url(_)) => ways.to_urls.clone(),
+            (None, WebhookAddress::Service { .. }) => ways.to_services.clone(),
         };
         tls.server_name = expected.map(|expected| expected.name).or(tls.server_name);
         tls.http1_only = route.is_some() || !is_this_host(&url);
@@ -122,7 +122,11 @@ impl Webhook {
     ///
     /// # Errors
     /// [`Failure`].
-    pub async fn call_once(&self, body: bytes::Bytes, tell: Tell<'_>) -> Result<bytes::Bytes, Failure> {
+    pub async fn call_once(
+        &self,
+        body: bytes::Bytes,
+        tell: AttemptCallback<'_>,
+    ) -> Result<bytes::Bytes, CallError> {
         let span = Span::current().call("HTTP POST", || vec![("http.request.method", "POST".into())]);
         let headers = span.headers();
         let asked = pin!(self.attempt(&body, &headers, tell));
@@ -148,7 +152,7 @@ fn is_this_host(url: &Uri) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn to_service(namespace: &str, name: &str, services: &Services) -> Route {
+fn to_service(namespace: &str, name: &str, services: &ServiceResolver) -> Route {
     let (namespace, name, services) = (namespace.to_owned(), name.to_owned(), Arc::clone(services));
     Arc::new(move |_, port| services(&namespace, &name, port))
 }

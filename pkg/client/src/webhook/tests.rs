@@ -16,7 +16,7 @@ fn webhook(port: u16) -> Webhook {
 
 /// What comes of an answer, and the codes of the attempts.
 async fn outcome(head: &'static str) -> (Result<String, String>, Vec<Option<u16>>) {
-    let server = Server::rude(head, None).await;
+    let server = Server::start_misbehaving(head, None).await;
     let codes = Mutex::new(Vec::new());
     let answer = webhook(server.port)
         .call(Bytes::from_static(b"{}"), |attempt| codes.lock().unwrap().push(attempt.code))
@@ -70,7 +70,7 @@ async fn a_refusal_is_an_answer() {
 async fn what_must_not_get_lost_is_sent_again_after_any_failure() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let attempts = Mutex::new(0);
-    let webhook = webhook(port).that_is_always_asked_again();
+    let webhook = webhook(port).retrying_all_failures();
     let answer = webhook.call(Bytes::new(), |_| *attempts.lock().unwrap() += 1).await;
     assert!(answer.is_err());
     assert_eq!(attempts.into_inner().unwrap(), 5);
@@ -113,7 +113,7 @@ async fn a_webhook_is_told_how_long_it_has_and_then_it_is_over() {
 struct Nowhere(&'static str);
 
 impl crate::Dial for Nowhere {
-    fn dial<'d>(&'d self, address: &'d crate::Address) -> crate::Dialing<'d> {
+    fn dial<'d>(&'d self, address: &'d crate::Address) -> crate::DialFuture<'d> {
         Box::pin(async move {
             Err(crate::Error::Connect(format!("{} to {}:{}", self.0, address.host, address.port)))
         })
@@ -124,12 +124,12 @@ impl crate::Dial for Nowhere {
 async fn services_urls_and_this_server_itself_are_reached_in_different_ways() {
     let found =
         Arc::new(|_: &str, _: &str, _| Ok(crate::Address { host: "10.0.0.1".to_owned(), port: 8443 }));
-    let ways = Ways {
+    let ways = Dialers {
         services: found,
         to_services: Some(Arc::new(Nowhere("cluster"))),
         to_urls: Some(Arc::new(Nowhere("controlplane"))),
     };
-    let check = async |place: Place, credentials: Credentials, expected: &str| {
+    let check = async |place: WebhookAddress, credentials: Credentials, expected: &str| {
         let webhook = Webhook::at(&place, b"", credentials, &ways, 1024).unwrap();
         let told = webhook.call_once(Bytes::new(), &|_| {}).await.unwrap_err().message;
         assert!(told.contains(expected), "{told}");
@@ -137,15 +137,15 @@ async fn services_urls_and_this_server_itself_are_reached_in_different_ways() {
     let nobody = Credentials::default;
     let service = |name: &str| {
         let (namespace, name) = ("default".to_owned(), name.to_owned());
-        Place::Service { namespace, name, port: 443, path: String::new() }
+        WebhookAddress::Service { namespace, name, port: 443, path: String::new() }
     };
     check(service("hook"), nobody(), "cluster to 10.0.0.1:8443").await;
-    let url = Place::Url("https://hook.example.com/judge".to_owned());
+    let url = WebhookAddress::Url("https://hook.example.com/judge".to_owned());
     check(url, nobody(), "controlplane to hook.example.com:443").await;
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let keys = crate::testing::Keys::new(&["kubernetes"]);
     let authorities = keys.authority.as_bytes().into();
-    let expected = crate::kubeconfig::Expected { name: "kubernetes".to_owned(), authorities };
+    let expected = crate::kubeconfig::ServerIdentity { name: "kubernetes".to_owned(), authorities };
     let itself = Credentials { expected: Some(expected), ..Credentials::default() };
-    check(Place::Url(format!("https://{closed}/")), itself, "connection refused").await;
+    check(WebhookAddress::Url(format!("https://{closed}/")), itself, "connection refused").await;
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ::admission::dynamic::{ConditionFigures, Surroundings};
+use ::admission::dynamic::{ConditionFigures, DynamicAdmissionDeps};
 use ::admission::policy::{Mutations, Policies, Validations};
 use ::admission::webhook::{WebhookFigures, Webhooks};
 use ::admission::{Chain, Durations, PodSecurityFigures};
-use apimachinery::features::Gates;
 use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
-use client::webhook::{Figures, Ways};
+use client::webhook::{Dialers, Figures};
+use component_base::features::Gates;
 use endpoints::served::Served;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
@@ -23,9 +23,9 @@ use crate::admission_manifests::{Compiled, ManifestFigures, MutatingHooks, Sourc
 use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
+use crate::error::RunError;
 use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
-use crate::run::RunError;
 use crate::system::{self, SystemOutside};
 
 /// What may change and refuse requests, and what goes with it.
@@ -48,7 +48,7 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        (ways, itself, calls): (Ways, Credentials, &Arc<Figures>),
+        (ways, itself, calls): (Dialers, Credentials, &Arc<Figures>),
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?.counted(calls);
@@ -59,7 +59,7 @@ impl Plugins {
         let configured =
             configured.with(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let figures = Arc::new(WebhookFigures::default());
-        let around = Surroundings {
+        let around = DynamicAdmissionDeps {
             versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
             objects: objects.clone(),
             authorizer: Arc::clone(authorizer),
@@ -68,7 +68,7 @@ impl Plugins {
             conditions: Arc::default(),
         };
         let caller = |credentials: &WebhookCredentials| {
-            let credentials = credentials.clone().with_itself(itself.clone());
+            let credentials = credentials.clone().with_own_credentials(itself.clone());
             Arc::new(WebhookCalls::new(ways.clone(), credentials, Arc::clone(calls)))
         };
         let webhooks = |credentials: &WebhookCredentials| Webhooks {

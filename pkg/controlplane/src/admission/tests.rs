@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ::admission::dynamic::{Edited, Surroundings, Versions};
-use ::admission::policy;
-use ::admission::webhook::{CallFailure, Caller, Configured, Hooks, Target};
-use ::admission::{Attributes, Operation, Options};
+use ::admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
+use ::admission::webhook::{CallFailure, Caller, Hooks, Target, WebhookSource};
+use ::admission::{Attributes, Operation, Options, policy};
 use ::api::resources::{Handle, Resource};
 use apimachinery::user_info::UserInfo;
 use schema::object::Object;
@@ -71,7 +70,7 @@ impl Writes for Nothing {
     }
 }
 
-impl Configured for Nothing {
+impl WebhookSource for Nothing {
     fn mutating(&self) -> Option<Arc<Hooks>> {
         Some(Arc::default())
     }
@@ -81,7 +80,7 @@ impl Configured for Nothing {
     }
 }
 
-impl policy::Configured for Nothing {
+impl policy::PolicySource for Nothing {
     fn mutating(&self) -> Option<Arc<policy::Policies<policy::Mutations>>> {
         Some(Arc::new(policy::Policies::new([], [])))
     }
@@ -137,8 +136,8 @@ impl Versions for Nothing {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Edited, String> {
-        Ok(Edited { object: Object::new(), shares_labels: false })
+    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<EditedObject, String> {
+        Ok(EditedObject { object: Object::new(), shares_labels: false })
     }
 }
 
@@ -149,7 +148,7 @@ fn webhooks() -> Webhooks {
     Webhooks {
         configured: Arc::new(Nothing),
         caller: Arc::new(Nothing),
-        around: Surroundings {
+        around: DynamicAdmissionDeps {
             versions: Arc::new(Nothing),
             objects: Arc::new(Nothing),
             authorizer: Arc::new(authorization::AlwaysAllow),
@@ -174,7 +173,7 @@ fn parts() -> Parts<'static> {
         policies: PolicyParts {
             configured: Arc::new(Nothing),
             params: Arc::new(Nothing),
-            around: Surroundings {
+            around: DynamicAdmissionDeps {
                 versions: Arc::new(Nothing),
                 objects: Arc::new(Nothing),
                 authorizer: Arc::new(authorization::AlwaysAllow),

@@ -122,7 +122,7 @@ impl Params for StoredParams {
     ) -> Result<Option<Param>, ParamFailure> {
         let handle = self.known(kind)?;
         let row = handle.row();
-        let target = Target { row, namespace, name };
+        let target = Target { resource: row, namespace, name };
         let found = timeout(WAIT, self.registry.get(&target, "0")).await;
         match found.map_err(|_| ParamFailure::NotSynced)? {
             Ok(element) => self.param(row, &element).await.map(Some).map_err(|status| failed(&status)),
@@ -135,7 +135,7 @@ impl Params for StoredParams {
         let handle = self.known(kind)?;
         let row = handle.row();
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
-        let target = Target { row, namespace, name: "" };
+        let target = Target { resource: row, namespace, name: "" };
         let page = timeout(WAIT, self.registry.list(&target, &options)).await;
         let page = page.map_err(|_| ParamFailure::NotSynced)?.map_err(|status| failed(&status))?;
         let mut params = Vec::new();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admission::webhook::{CallFailure, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Figures, Place, Ways, Webhook};
+use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
 use tokio::sync::OnceCell;
 
 use crate::system;
@@ -22,7 +22,7 @@ type Made = Arc<OnceCell<Webhook>>;
 
 /// Calls webhooks, and keeps the connections to them.
 pub(crate) struct WebhookCalls {
-    ways: Ways,
+    ways: Dialers,
     credentials: WebhookCredentials,
     figures: Arc<Figures>,
     clients: Mutex<HashMap<Target, Made>>,
@@ -30,7 +30,7 @@ pub(crate) struct WebhookCalls {
 
 impl WebhookCalls {
     /// `ways` lead to webhooks, `credentials` know who calls whom; `figures` count calls.
-    pub(crate) fn new(ways: Ways, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
+    pub(crate) fn new(ways: Dialers, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
         WebhookCalls { ways, credentials, figures, clients: Mutex::default() }
     }
 
@@ -61,10 +61,10 @@ impl WebhookCalls {
     }
 }
 
-fn place(target: &Target) -> Place {
+fn place(target: &Target) -> WebhookAddress {
     match &target.service {
-        None => Place::Url(target.url.to_string()),
-        Some(ServicePort { namespace, name, port, path }) => Place::Service {
+        None => WebhookAddress::Url(target.url.to_string()),
+        Some(ServicePort { namespace, name, port, path }) => WebhookAddress::Service {
             namespace: namespace.to_string(),
             name: name.to_string(),
             port: *port,

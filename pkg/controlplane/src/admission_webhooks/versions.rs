@@ -7,7 +7,7 @@ use ::api::resources::{Handle, Resource};
 use ::api::tree::text;
 use ::kinds::defaults::shares_labels;
 use admission::Attributes;
-use admission::dynamic::{Edited, Versions};
+use admission::dynamic::{EditedObject, Versions};
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use endpoints::served::Served;
@@ -74,17 +74,17 @@ impl Versions for ServedVersions {
         versions::text(object, at)
     }
 
-    async fn read(&self, a: &Attributes<'_>, json: &[u8], at: &Resource<'_>) -> Result<Edited, String> {
+    async fn read(&self, a: &Attributes<'_>, json: &[u8], at: &Resource<'_>) -> Result<EditedObject, String> {
         let (object, version) = versions::read(json, at)?;
         let shares_labels = at.kind == a.resource.kind && shares_labels(&version, at.kind, &object);
         let stored = versions::stored(object, &version, at, a.resource, &self.registry);
         let object = stored.map_err(|status| status.message.clone())?;
         let is_of_request = text(&object, "apiVersion") == a.endpoint.kind_group_version;
         if !is_converted_outside(a.resource) || at.kind != a.resource.kind || is_of_request {
-            return Ok(Edited { object, shares_labels });
+            return Ok(EditedObject { object, shares_labels });
         }
         let object = self.registry.in_version(a.endpoint, object).await;
         let object = object.map_err(|status| status.message.clone())?;
-        Ok(Edited { object, shares_labels })
+        Ok(EditedObject { object, shares_labels })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use authorization::Error;
 use authorization::config::WebhookConfiguration;
-use authorization::webhook::{Answer, Attempt, Caller};
+use authorization::webhook::{Attempt, CallResponse, Caller};
 use client::Dialer;
 use client::kubeconfig::Kubeconfig;
 use client::webhook::{Figures, Webhook};
@@ -51,7 +51,11 @@ fn unusable(error: client::Error) -> Error {
 
 #[async_trait]
 impl Caller for Service {
-    async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, Error> {
+    async fn ask(
+        &self,
+        review: Vec<u8>,
+        failed: &(dyn Fn(Attempt) + Send + Sync),
+    ) -> Result<CallResponse, Error> {
         let _permit = self.calls.acquire().await.map_err(|error| Error::Evaluation(error.to_string()))?;
         let answered: OnceLock<Duration> = OnceLock::new();
         let tell = |attempt: client::webhook::Attempt| match attempt.code {
@@ -59,7 +63,9 @@ impl Caller for Service {
             _ => failed(Attempt { took: attempt.took, timed_out: attempt.timed_out }),
         };
         match self.webhook.call(review.into(), tell).await {
-            Ok(body) => Ok(Answer { body: body.into(), took: answered.get().copied().unwrap_or_default() }),
+            Ok(body) => {
+                Ok(CallResponse { body: body.into(), took: answered.get().copied().unwrap_or_default() })
+            }
             Err(failure) => {
                 tracing::error!(error = %failure, "failed to make webhook authorizer request");
                 Err(Error::Evaluation(failure.message))

@@ -1,12 +1,11 @@
 //! Follows `--authorization-config` (upstream's `pkg/kubeapiserver/authorizer/reload.go`).
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
-use authorization::{Reloadable, Reloaded};
+use authorization::{Reload, Reloadable};
 use server::metrics::Collector;
 use tokio::time::{Instant, sleep};
 
@@ -79,12 +78,12 @@ impl Follower {
         };
         let hash = hash(&text);
         match self.authorizer.reload(text) {
-            Reloaded::Unchanged => {}
-            Reloaded::Replaced => {
+            Reload::Unchanged => {}
+            Reload::Replaced => {
                 tracing::info!("reloaded authz config");
                 self.figures.succeeded(hash);
             }
-            Reloaded::Kept(error) => {
+            Reload::Invalid(error) => {
                 tracing::error!(%error, "reloading authorization config");
                 self.figures.failed();
             }

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 use authorization::config::Configuration;
-use authorization::{Decision, Figures, Means};
+use authorization::{AuthorizerDeps, Decision, Figures};
 use jsontree::{Value, json};
 
 use super::*;
@@ -149,7 +149,7 @@ async fn a_new_file_counts_and_a_wrong_one_does_not() {
     let first = text(&yes, "Deny");
     let configuration = Configuration::parse(&first, &BTreeSet::new()).unwrap();
     let file = ConfigurationFile { path: dir.path().join("config"), text: first };
-    let means = Means {
+    let means = AuthorizerDeps {
         roles: None,
         nodes: None,
         policies: None,

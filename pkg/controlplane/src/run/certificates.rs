@@ -14,11 +14,12 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use server::tls::self_signed::{Pair, Usage, authority, is_issued_by, issue, not_after};
+use server::tls::self_signed::{CertificatePair, Usage, authority, is_issued_by, issue, not_after};
 use server::tls::{CertificateFiles, TlsFiles};
 
-use super::{RunError, kubeconfig};
+use super::kubeconfig;
 use crate::config::{Config, StorageConfig};
+use crate::error::RunError;
 use crate::loopback::Loopback;
 
 /// A certificate that is valid for less than this is made anew.
@@ -34,7 +35,7 @@ pub(super) struct Credentials {
     pub(super) files: TlsFiles,
     /// PEM of what a client needs to trust this server.
     pub(super) trust: String,
-    authority: Option<Pair>,
+    authority: Option<CertificatePair>,
 }
 
 /// Makes what is missing, and keeps what is there and still valid.
@@ -147,11 +148,11 @@ fn pair(
     dir: &Path,
     (certificate_name, key_name): (&str, &str),
     (now, keeping): (i64, Keeping),
-    make: impl FnOnce() -> Result<Pair, server::tls::TlsError>,
-) -> Result<Pair, RunError> {
+    make: impl FnOnce() -> Result<CertificatePair, server::tls::TlsError>,
+) -> Result<CertificatePair, RunError> {
     let (certificate_path, key_path) = (dir.join(certificate_name), dir.join(key_name));
     let found = fs::read_to_string(&certificate_path)
-        .and_then(|certificate| Ok(Pair { certificate, key: fs::read_to_string(&key_path)? }));
+        .and_then(|certificate| Ok(CertificatePair { certificate, key: fs::read_to_string(&key_path)? }));
     match found {
         Ok(pair) if not_after(&pair.certificate).is_some_and(|end| end > now + REMAINING_MIN_SECONDS) => {
             Ok(pair)

@@ -15,16 +15,16 @@ use storage::mvcc::{Archive, Image};
 use storage::{Routed, Storage};
 use storage_embedded::Embedded;
 use storage_embedded::snapshot::{self, Snapshot};
-use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
+use storage_etcd3::{Compactor, CustomDialer, Dialing, Etcd, LeaseFigures, TlsFiles};
 use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(super) use self::size::Size;
 pub(super) use self::timed::StoreTimes;
 use self::timed::Timed;
-use super::RunError;
 use crate::config::{Config, EtcdConfig, MemoryConfig, StorageConfig};
 use crate::console::StoreLooks;
+use crate::error::RunError;
 
 /// How long a connection to etcd may take where a proxy is on the way, which makes a second one.
 const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -248,7 +248,7 @@ fn options(
     options.traced = traced;
     options.leases = Arc::clone(leases);
     if let Some(dialer) = dialer {
-        options.way = Some(Way::new(way(dialer)));
+        options.way = Some(CustomDialer::new(way(dialer)));
         options.dial_timeout = PROXIED_DIAL_TIMEOUT;
     }
     options

@@ -6,7 +6,7 @@ use authorization::Authorizer;
 use bytes::Bytes;
 use controlplane::config::Config;
 use controlplane::test_cluster::TestServer;
-use endpoints::heavy::HeavyPool;
+use endpoints::cpu_pool::CpuPool;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
@@ -64,7 +64,7 @@ impl Client {
     }
 
     /// The server's threads for heavy requests.
-    pub(crate) fn heavy(&self) -> HeavyPool {
+    pub(crate) fn heavy(&self) -> CpuPool {
         self.server.heavy()
     }
 

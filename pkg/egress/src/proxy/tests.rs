@@ -141,7 +141,7 @@ fn networks_that_are_not_named_and_direct_ones_have_no_proxy() {
     assert!(!none.is_configured() && none.way(Network::Etcd).is_none());
     let direct = egress("etcd", "{proxyProtocol: Direct}").unwrap();
     assert!(direct.is_configured() && direct.dialer(Network::Etcd).is_none());
-    assert!(matches!(direct.way(Network::Etcd), Some(Way::Direct)));
+    assert!(matches!(direct.way(Network::Etcd), Some(DialPath::Direct)));
     assert!(direct.way(Network::Cluster).is_none());
 }
 

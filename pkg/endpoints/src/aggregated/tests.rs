@@ -9,17 +9,17 @@ use http::{Method, Request, Uri};
 use http_body_util::BodyExt;
 
 use super::*;
-use crate::proxy::testing::Everybody;
+use crate::proxy::testing::TestNetwork;
 use crate::respond::full;
 
 /// One server, or why there is none.
-struct One(Result<Arc<dyn Network>, Refusal>);
+struct One(Result<Arc<dyn Network>, ErrorResponse>);
 
 #[async_trait]
 impl Servers for One {
-    async fn way(&self, api_service: &str) -> Result<Way, Refusal> {
+    async fn way(&self, api_service: &str) -> Result<BackendAddress, ErrorResponse> {
         assert_eq!(api_service, "v1.example.com");
-        Ok(Way { network: self.0.clone()?, host: "10.0.0.1".to_owned(), port: 443 })
+        Ok(BackendAddress { network: self.0.clone()?, host: "10.0.0.1".to_owned(), port: 443 })
     }
 }
 
@@ -57,7 +57,7 @@ async fn forward(servers: One, uri: &str, headers: &[(&'static str, &'static str
 fn everybody(
     answer: impl Fn(Request<hyper::body::Incoming>) -> Response + Send + Sync + 'static,
 ) -> Arc<dyn Network> {
-    Arc::new(Everybody::answering(answer))
+    Arc::new(TestNetwork::answering(answer))
 }
 
 /// A server that tells what it was asked.
@@ -107,7 +107,7 @@ impl Network for Silent {
         std::future::pending().await
     }
 
-    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, proxy::Failure> {
+    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, proxy::UpgradeError> {
         std::future::pending().await
     }
 
@@ -137,7 +137,7 @@ async fn a_redirect_is_not_passed_on() {
 
 #[tokio::test]
 async fn who_is_not_there_is_said_in_plain_text() {
-    let refusal = Refusal { code: 503, message: "service unavailable".to_owned() };
+    let refusal = ErrorResponse { code: 503, message: "service unavailable".to_owned() };
     let answer = forward(One(Err(refusal)), "/apis/example.com/v1/a", &[]).await;
     assert_eq!(answer, (503, "service unavailable\n".to_owned()));
 }

@@ -61,7 +61,7 @@ fn inflate(frames: &[Bytes]) -> Vec<u8> {
 }
 
 /// Makes the list, with the first 1000 bytes at hand.
-fn make(end: usize, remembering: Option<Remembering>) -> Vec<Bytes> {
+fn make(end: usize, remembering: Option<CacheFill>) -> Vec<Bytes> {
     let mut source = Lines { next: 0, end };
     let mut made = Vec::new();
     source.head(None, &mut made).unwrap();
@@ -70,8 +70,8 @@ fn make(end: usize, remembering: Option<Remembering>) -> Vec<Bytes> {
     frames(Compressed::new(made, head, more.then_some(source), remembering))
 }
 
-fn wanted(lists: &CompressedLists, name: &str, version: i64) -> Wanted {
-    Wanted { lists: lists.clone(), name: name.to_owned(), version }
+fn wanted(lists: &CompressedLists, name: &str, version: i64) -> ListKey {
+    ListKey { lists: lists.clone(), name: name.to_owned(), version }
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn what_is_asked_for_again_is_remembered_behind_any_head() {
     make(20_000, second);
     let rest = list.rest().unwrap();
     assert_eq!(rest.plain_len(), plain("", 20_000).len());
-    let body = Remembered::new(b"another head", rest);
+    let body = CachedBody::new(b"another head", rest);
     let size = body.size_hint().exact().unwrap();
     let frames = frames(body);
     assert_eq!(frames.concat().len() as u64, size);

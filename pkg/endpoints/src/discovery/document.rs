@@ -42,9 +42,9 @@ impl Document {
             Ok(Bytes::from(out))
         };
         match format {
-            Format::Json if pretty => kept(&self.json, || encode(Format::Json)).map(|json| indented(&json)),
-            Format::Json => kept(&self.json, || encode(Format::Json)),
-            Format::Protobuf => kept(&self.protobuf, || encode(Format::Protobuf)),
+            Format::Json if pretty => cached(&self.json, || encode(Format::Json)).map(|json| indented(&json)),
+            Format::Json => cached(&self.json, || encode(Format::Json)),
+            Format::Protobuf => cached(&self.protobuf, || encode(Format::Protobuf)),
             Format::Yaml | Format::Cbor => encode(format),
         }
     }
@@ -79,7 +79,7 @@ impl Document {
 }
 
 /// What the cell holds, or what `make` gives it to hold.
-fn kept(
+fn cached(
     cell: &OnceLock<Bytes>,
     make: impl FnOnce() -> Result<Bytes, Box<Status>>,
 ) -> Result<Bytes, Box<Status>> {

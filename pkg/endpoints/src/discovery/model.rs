@@ -84,7 +84,7 @@ impl From<&Handle> for ApiResource {
 }
 
 /// What upstream lists of a custom resource whose definition is being deleted.
-const ENDING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 
 fn is_ending(row: &Resource<'_>) -> bool {
     row.subresource.is_empty() && row.custom.is_some_and(|custom| custom.kind.terminating)
@@ -101,7 +101,7 @@ fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResou
         namespaced: row.namespaced,
         kind_group_version: foreign,
         kind: text(row.kind),
-        verbs: if is_ending(row) { ENDING_VERBS.into() } else { row.verbs.into() },
+        verbs: if is_ending(row) { TERMINATING_VERBS.into() } else { row.verbs.into() },
         short_names: row.short_names.iter().map(|name| text(name)).collect(),
         categories: row.categories.iter().map(|name| text(name)).collect(),
         storage_version_hash: text(row.storage_version_hash),

@@ -55,7 +55,7 @@ pub(super) fn api_resource_list(group: &Group, version: &Version) -> Object {
 }
 
 fn resource_entry(resource: &ApiResource) -> Value {
-    let (group, version) = foreign(resource).unwrap_or_default();
+    let (group, version) = other_group_version(resource).unwrap_or_default();
     json!({
         "name": resource.name,
         "singularName": resource.singular,
@@ -107,7 +107,7 @@ fn aggregated_version(group: &Group, version: &Version) -> Value {
 
 fn aggregated_resource(version: &Version, resource: &ApiResource, own: (&str, &str)) -> Value {
     let kind = |resource: &ApiResource| {
-        let (group, version) = foreign(resource).unwrap_or(own);
+        let (group, version) = other_group_version(resource).unwrap_or(own);
         members([("group", group.into()), ("version", version.into()), ("kind", text(&resource.kind))])
     };
     let subresource = |sub: &ApiResource| {
@@ -137,7 +137,7 @@ fn text(text: &Text) -> Value {
 }
 
 /// Group and version of a kind where they are not those of the endpoint.
-fn foreign(resource: &ApiResource) -> Option<(&str, &str)> {
+fn other_group_version(resource: &ApiResource) -> Option<(&str, &str)> {
     resource.kind_group_version.as_ref().map(|(group, version)| (group.as_ref(), version.as_ref()))
 }
 

@@ -1,6 +1,6 @@
 //! Admission of one request.
 
-use admission::{Annotation, Attributes, Level, Notes, Operation, Options};
+use admission::{AdmissionNotes, Annotation, Attributes, Level, Operation, Options};
 use api::options::DeleteOptions;
 use api::resources::Builtin;
 use apimachinery::field::ErrorList;
@@ -45,7 +45,7 @@ impl<'a> Admission<'a> {
         Attributes {
             operation,
             user: self.call.user,
-            resource: self.call.main(),
+            resource: self.call.resource(),
             endpoint: self.call.endpoint(),
             namespace: self.namespace,
             name: self.name,
@@ -57,12 +57,12 @@ impl<'a> Admission<'a> {
     }
 
     /// Lets plugins edit.
-    async fn edit(
+    async fn run_mutating(
         &self,
         attributes: &Attributes<'_>,
         object: Option<&mut Object>,
     ) -> Result<Edits, Box<Status>> {
-        let mut notes = Notes::default();
+        let mut notes = AdmissionNotes::default();
         let verdict = self.call.api.admission.mutate(attributes, object, &mut notes).await;
         let edits = Edits { shares_labels: notes.shares_labels() };
         self.pass_on(notes);
@@ -70,14 +70,18 @@ impl<'a> Admission<'a> {
     }
 
     /// Lets plugins judge.
-    async fn judge(&self, attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Box<Status>> {
-        let mut notes = Notes::default();
+    async fn run_validating(
+        &self,
+        attributes: &Attributes<'_>,
+        object: Option<&Object>,
+    ) -> Result<(), Box<Status>> {
+        let mut notes = AdmissionNotes::default();
         let verdict = self.call.api.admission.validate(attributes, object, &mut notes).await;
         self.pass_on(notes);
         verdict
     }
 
-    fn pass_on(&self, notes: Notes) {
+    fn pass_on(&self, notes: AdmissionNotes) {
         for Annotation { key, value, level } in notes.annotations() {
             let least = match level {
                 Level::Metadata => Least::Metadata,
@@ -95,19 +99,15 @@ impl<'a> Admission<'a> {
     /// The first refusal.
     pub(super) async fn connect(&self, options: &mut Object) -> Result<(), Box<Status>> {
         let attributes = self.attributes(Operation::Connect, None);
-        self.edit(&attributes, Some(&mut *options)).await?;
-        self.judge(&attributes, Some(options)).await
+        self.run_mutating(&attributes, Some(&mut *options)).await?;
+        self.run_validating(&attributes, Some(options)).await
     }
 
     /// Checks a role or binding, once nothing will change it any more, against what its writer may hand on.
-    async fn hands_on_no_more_than_held(
-        &self,
-        new: &Object,
-        old: Option<&Object>,
-    ) -> Result<(), Box<Status>> {
+    async fn check_escalation(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {
         use Builtin::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
         let call = self.call;
-        let row = call.main();
+        let row = call.resource();
         if !matches!(row.builtin, Some(ClusterRole | ClusterRoleBinding | Role | RoleBinding)) {
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl<'a> Admission<'a> {
 
 /// Gives a write up whose client has gone. It is asked on either side of plugins, which are the last to look at
 /// an object before it is written, and what takes the longest.
-fn still_wanted(call: &Call<'_>) -> Result<(), Box<Status>> {
+fn check_client_connected(call: &Call<'_>) -> Result<(), Box<Status>> {
     if call.context.client.is_gone() {
         Err(Status::timeout("the client has gone before anything was written", 0).into())
     } else {
@@ -141,7 +141,7 @@ fn still_wanted(call: &Call<'_>) -> Result<(), Box<Status>> {
 
 impl Admission<'_> {
     fn scale_of(&self, object: &Object) -> Result<Object, Box<Status>> {
-        Ok(strategy::scale_of(self.call.main(), object).map_err(Status::unmapped)?)
+        Ok(strategy::scale_of(self.call.resource(), object).map_err(Status::unmapped)?)
     }
 }
 
@@ -152,14 +152,15 @@ fn operation(old: Option<&Object>) -> Operation {
 #[async_trait]
 impl Admit for Admission<'_> {
     async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits, Box<Status>> {
-        still_wanted(self.call)?;
+        check_client_connected(self.call)?;
         let edits = match old {
             // What was sent is the Scale, which has been merged into its parent by now.
             Some(old) if view::scales(self.call) => {
                 let (mut scale, old) = (self.scale_of(new)?, self.scale_of(old)?);
-                let edits =
-                    self.edit(&self.attributes(Operation::Update, Some(&old)), Some(&mut scale)).await?;
-                view::put_scale(self.call.main(), new, &scale)?;
+                let edits = self
+                    .run_mutating(&self.attributes(Operation::Update, Some(&old)), Some(&mut scale))
+                    .await?;
+                view::put_scale(self.call.resource(), new, &scale)?;
                 edits
             }
             old => {
@@ -169,14 +170,18 @@ impl Admit for Admission<'_> {
                 };
                 let attributes = self.attributes(operation(old), old);
                 let attributes = Attributes { generate_name: &generate_name, ..attributes };
-                self.edit(&attributes, Some(&mut *new)).await?
+                self.run_mutating(&attributes, Some(&mut *new)).await?
             }
         };
         self.call.warnings.extend(dedup_owners(new, Dedup::AfterAdmission));
-        self.hands_on_no_more_than_held(new, old).await.map(|()| edits)
+        self.check_escalation(new, old).await.map(|()| edits)
     }
 
-    fn faults<'f>(&'f self, new: &'f Object, old: Option<&'f Object>) -> Option<BoxFuture<'f, ErrorList>> {
+    fn validation_errors<'f>(
+        &'f self,
+        new: &'f Object,
+        old: Option<&'f Object>,
+    ) -> Option<BoxFuture<'f, ErrorList>> {
         claim_rights::faults(self.call, new, old)
     }
 
@@ -187,22 +192,22 @@ impl Admit for Admission<'_> {
         match old {
             Some(old) if view::scales(self.call) => {
                 let (new, old) = (self.scale_of(new)?, self.scale_of(old)?);
-                self.judge(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await?;
+                self.run_validating(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await?;
             }
             old => {
                 let attributes = self.attributes(operation(old), old);
                 let name = if self.name.is_empty() { meta::text(new, "name") } else { self.name };
-                self.judge(&Attributes { name, ..attributes }, Some(new)).await?;
+                self.run_validating(&Attributes { name, ..attributes }, Some(new)).await?;
             }
         }
-        still_wanted(self.call)
+        check_client_connected(self.call)
     }
 
     async fn delete(&self, old: &Object, options: &DeleteOptions) -> Result<(), Box<Status>> {
         let attributes = self.attributes(Operation::Delete, Some(old));
         let attributes = Attributes { options: Options::Delete(options), ..attributes };
-        self.edit(&attributes, None).await?;
-        self.judge(&attributes, None).await
+        self.run_mutating(&attributes, None).await?;
+        self.run_validating(&attributes, None).await
     }
 
     fn warn(&self, text: String) {

@@ -8,8 +8,8 @@ use apimachinery::status::Status;
 use jsontree::Value;
 use registry::generic::UpdateOutcome;
 use registry::meta;
+use schema::memory::DecodeBudget;
 use schema::object::Object;
-use schema::room::Room;
 use schema::{cbor, json, yaml};
 
 use super::write::Writer;
@@ -19,7 +19,7 @@ use crate::body::{FieldValidation, too_large};
 
 /// How a configuration is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notation {
+pub(super) enum ApplyFormat {
     /// YAML, and therefore JSON.
     Yaml,
     /// CBOR, which is refused when it gives a key twice.
@@ -42,7 +42,7 @@ struct Configuration {
 /// 400 for a text that is no YAML, 409 with every conflict, 403, and what any update answers.
 pub(super) async fn apply(
     call: &mut Call<'_>,
-    notation: Notation,
+    notation: ApplyFormat,
     body: &[u8],
     options: &PatchOptions,
 ) -> Result<UpdateOutcome, Box<Status>> {
@@ -55,7 +55,7 @@ pub(super) async fn apply(
     let mut change = |old: Option<&Object>| {
         call.trace.span.event("About to apply patch");
         if old.is_none() {
-            create::may_create(call.main(), call.name())?;
+            create::may_create(call.resource(), call.name())?;
         }
         let live = old.map(|old| view::of(call, old)).transpose()?;
         let value = match value.take() {
@@ -73,7 +73,7 @@ pub(super) async fn apply(
         view::merge(call, old, new)
     };
     let creates = call.endpoint().subresource.is_empty();
-    let write = update::Write { creates, applies: true, ..update::Write::new(options) };
+    let write = update::WriteRequest { creates, applies: true, ..update::WriteRequest::new(options) };
     let outcome = update::write(call, &writer, write, &mut change).await?;
     if validation == FieldValidation::Warn {
         call.warnings.extend(duplicates);
@@ -86,10 +86,10 @@ fn failed(text: impl Display) -> Box<Status> {
     Status::bad_request(format!("error decoding YAML: {text}")).into()
 }
 
-fn read(notation: Notation, body: &[u8]) -> Result<Configuration, Box<Status>> {
+fn read(notation: ApplyFormat, body: &[u8]) -> Result<Configuration, Box<Status>> {
     match notation {
-        Notation::Yaml => from_yaml(body),
-        Notation::Cbor => from_cbor(body),
+        ApplyFormat::Yaml => from_yaml(body),
+        ApplyFormat::Cbor => from_cbor(body),
     }
 }
 
@@ -109,7 +109,7 @@ fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
     })?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
-    let room = Room::of_body(body.len());
+    let room = DecodeBudget::of_body(body.len());
     let decoded = json::decode_untyped_within(&converted.json, room).map_err(|error| match error {
         json::Error::NoRoom(error) => too_large(error),
         error => failed(error),
@@ -126,6 +126,6 @@ fn check(call: &Call<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), 
         );
         return Err(Status::conflict(&call.target().group_resource(), call.name(), &cause).into());
     }
-    ensure_namespace(call.main(), &call.info.namespace, new)?;
+    ensure_namespace(call.resource(), &call.info.namespace, new)?;
     patch::check_name(call, new)
 }

@@ -2,8 +2,7 @@
 //! `BindingREST`). The pod is changed past its own strategy and admission; what is admitted is the Binding.
 
 use api::options::{CreateOptions, Preconditions};
-use api::resources;
-use api::tree;
+use api::{resources, tree};
 use apimachinery::field::{self, Path};
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
@@ -45,7 +44,7 @@ pub(super) async fn bind(
         return Err(Status::bad_request("Name parameter required.").into());
     }
     let pods = resources::find("", "v1", "pods", "").ok_or_else(Status::unknown_path)?;
-    let target = Target { row: pods, namespace: &call.info.namespace, name: &name };
+    let target = Target { resource: pods, namespace: &call.info.namespace, name: &name };
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let preconditions =
         Preconditions { uid: given(uid), resource_version: given(meta::text(&binding, "resourceVersion")) };

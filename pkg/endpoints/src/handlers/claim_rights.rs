@@ -7,12 +7,12 @@ use std::collections::{BTreeSet, HashMap};
 use api::resources::{self, Builtin};
 use api::semantic;
 use api::tree::{child, children, flag, list, text};
-use apimachinery::features::Gate;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names::name_is_dns_subdomain;
 use apimachinery::user_info::UserInfo;
 use authentication::service_account::split_username;
 use authorization::{Attributes, require};
+use component_base::features::Gate;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jsontree::Value;
@@ -36,7 +36,7 @@ pub(super) fn faults<'f>(
     new: &'f Object,
     old: Option<&'f Object>,
 ) -> Option<BoxFuture<'f, ErrorList>> {
-    match (call.main().builtin, call.endpoint().subresource, old) {
+    match (call.resource().builtin, call.endpoint().subresource, old) {
         (Some(Builtin::ResourceClaim), "", None) => Some(of_spec(call, child(new, "spec")).boxed()),
         (Some(Builtin::ResourceClaimTemplate), "", None) => {
             Some(of_spec(call, child(new, "spec").and_then(|spec| child(spec, "spec"))).boxed())
@@ -91,7 +91,7 @@ async fn admin_access(call: &Call<'_>, path: &Path<'_>) -> ErrorList {
     let name = call.info.namespace.as_str();
     let refused = match resources::find("", "v1", "namespaces", "") {
         None => return ErrorList::new(),
-        Some(row) => call.api.registry.get(&Target { row, namespace: "", name }, "").await,
+        Some(row) => call.api.registry.get(&Target { resource: row, namespace: "", name }, "").await,
     };
     match refused {
         Ok(namespace) if namespace.header().label(ADMIN_ACCESS_LABEL) == Some("true") => ErrorList::new(),

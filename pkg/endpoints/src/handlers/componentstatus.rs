@@ -22,7 +22,7 @@ const LOCAL: [(&str, &str); 2] = [("controller-manager", "10257"), ("scheduler",
 /// The store.
 const STORE: &str = "etcd-0";
 /// How long a component may take to answer.
-const ANSWER_MAX: Duration = Duration::from_secs(20);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What a component says of itself.
 struct Health {
@@ -81,7 +81,7 @@ async fn local(call: &Call<'_>, port: &str) -> Health {
         path: "/healthz".to_owned(),
         query: String::new(),
     };
-    let asked = timeout(ANSWER_MAX, ask(call, &url)).await;
+    let asked = timeout(PROBE_TIMEOUT, ask(call, &url)).await;
     let (healthy, message) = match asked {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => (false, format!("Get \"{url}\": {error}")),

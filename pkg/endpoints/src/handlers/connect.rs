@@ -8,7 +8,7 @@ mod location;
 mod log;
 mod options;
 
-use api::resources::{self, Act, Backend, Resource, Stream};
+use api::resources::{self, Backend, EndpointOperation, Resource, Stream};
 use api::tree;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
@@ -22,7 +22,7 @@ use crate::api::Call;
 use crate::dispatch::Response;
 use crate::proxy::url::{Url, clean_keeping_slash};
 use crate::proxy::{self, Incoming, Trust};
-use location::{Kubelet, Named};
+use location::{Kubelet, ProxyName};
 pub(super) use log::{log, text};
 
 /// Connects.
@@ -40,7 +40,7 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
     Admission::of(call, admission::Options::None).connect(&mut options).await?;
     let network = call.api.backends.network.as_ref();
     match call.endpoint().act {
-        Act::Proxy(backend) => {
+        EndpointOperation::Proxy(backend) => {
             let mut url = match backend {
                 Backend::Node => node(call).await?,
                 Backend::Service => service(call).await?,
@@ -49,7 +49,7 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
             url.path = clean_keeping_slash(tree::text(&options, "path"));
             proxy::pass_on(network, url, incoming).await
         }
-        Act::Stream(kind) => {
+        EndpointOperation::Stream(kind) => {
             let url = stream(call, kind, &options).await?;
             if !proxy::is_upgrade(&incoming.parts.headers) {
                 return Err(Status::bad_request("Upgrade request required").into());
@@ -105,9 +105,9 @@ fn subpath(info: &RequestInfo) -> String {
 }
 
 /// The name in the path, which may say more than a name.
-fn named<'c>(call: &'c Call<'_>, what: &str) -> Result<Named<'c>, Box<Status>> {
+fn named<'c>(call: &'c Call<'_>, what: &str) -> Result<ProxyName<'c>, Box<Status>> {
     let id = call.name();
-    Named::parse(id).ok_or_else(|| {
+    ProxyName::parse(id).ok_or_else(|| {
         let id = apimachinery::go_quote::quote(id);
         Status::bad_request(format!("invalid {what} request {id}")).into()
     })

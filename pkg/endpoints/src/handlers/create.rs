@@ -1,7 +1,7 @@
 //! POST.
 
 use api::options::CreateOptions;
-use api::resources::{Act, Builtin, Resource};
+use api::resources::{Builtin, EndpointOperation, Resource};
 use apimachinery::gvk::{GroupKind, GroupResource};
 use apimachinery::status::Status;
 use registry::generic::CreateRequest;
@@ -10,7 +10,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
-use super::{binding, ensure_namespace, eviction, recorded, review, to_storage_version, token};
+use super::{audit_object, binding, ensure_namespace, eviction, review, to_storage_version, token};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -24,15 +24,15 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "CreateOptions"), "", &errors).into());
     }
-    let row = call.main();
+    let row = call.resource();
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
     let decoded = body::decode(&bytes, format, expected(call), validation, &call.warnings)?;
     let shares_labels = kinds::defaults::shares_labels(&decoded.api_version, row.kind, &decoded.object);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     call.trace.span.event("Conversion done");
-    recorded::object(call, &object, &decoded.api_version);
-    if call.endpoint().act == Act::IssueToken {
+    audit_object::object(call, &object, &decoded.api_version);
+    if call.endpoint().act == EndpointOperation::IssueToken {
         return token::create(call, object, &options).await;
     }
     let uid = meta::text(&object, "uid").to_owned();
@@ -42,9 +42,9 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     may_create(row, &own_name)?;
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
-    let object = tracked(call, object, &options.field_manager).await?;
+    let object = with_managed_fields(call, object, &options.field_manager).await?;
     let admit = Admission::of(call, &options).within(&namespace, &own_name);
-    if let Some(answer) = act(call, &admit, &object, &uid, &options).await {
+    if let Some(answer) = run_action(call, &admit, &object, &uid, &options).await {
         return answer;
     }
     let storage = call.storage()?;
@@ -53,13 +53,17 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     }
     let dry_run = !options.dry_run.is_empty();
     let request = CreateRequest { user: call.user, dry_run, shares_labels, admit: &admit };
-    let target = Target { row, namespace: &call.info.namespace, name: "" };
+    let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
     let created = call.stored(call.api.registry.create(&target, object, request)).await?;
     call.reply()?.stored(201, storage, created.as_ref())
 }
 
 /// A new object with its managed fields.
-async fn tracked(call: &Call<'_>, sent: Object, field_manager: &str) -> Result<Object, Box<Status>> {
+async fn with_managed_fields(
+    call: &Call<'_>,
+    sent: Object,
+    field_manager: &str,
+) -> Result<Object, Box<Status>> {
     let writer = Writer::of(call, field_manager);
     let Some(outside) = writer.outside() else {
         let mut object = sent;
@@ -72,7 +76,7 @@ async fn tracked(call: &Call<'_>, sent: Object, field_manager: &str) -> Result<O
         if !outside.is_open() {
             return Ok(object);
         }
-        call.api.registry.answer_questions(&call.target(), outside).await?;
+        call.api.registry.run_conversions(&call.target(), outside).await?;
     }
 }
 
@@ -80,14 +84,14 @@ async fn tracked(call: &Call<'_>, sent: Object, field_manager: &str) -> Result<O
 fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
     let expected = Expected::of(call.endpoint());
     match call.endpoint().act {
-        Act::Evict => Expected { other_versions: &["policy/v1beta1"], ..expected },
+        EndpointOperation::Evict => Expected { other_versions: &["policy/v1beta1"], ..expected },
         _ => expected,
     }
 }
 
 /// What a POST does that creates nothing under the name of its resource; `None` for any other. `uid` is
 /// what the body said before it was wiped.
-async fn act(
+async fn run_action(
     call: &Call<'_>,
     admit: &Admission<'_>,
     object: &Object,
@@ -95,13 +99,15 @@ async fn act(
     options: &CreateOptions,
 ) -> Option<Result<Response, Box<Status>>> {
     match call.endpoint().act {
-        Act::Bind => {
+        EndpointOperation::Bind => {
             // Only a binding below its pod may say which pod it means.
             let uid = if call.endpoint().subresource.is_empty() { "" } else { uid };
             Some(binding::bind(call, admit, object.clone(), uid, options).await)
         }
-        Act::Evict => Some(eviction::evict(call, admit, object.clone(), options).await),
-        Act::Review(question) => Some(review::review(call, admit, question, object.clone()).await),
+        EndpointOperation::Evict => Some(eviction::evict(call, admit, object.clone(), options).await),
+        EndpointOperation::Review(question) => {
+            Some(review::review(call, admit, question, object.clone()).await)
+        }
         _ => None,
     }
 }
@@ -116,7 +122,7 @@ fn wipe_system_fields(object: &mut Object) {
 
 /// A namespace is created "in" itself, as far as admission is concerned.
 fn namespace_of(call: &Call<'_>, name: &str) -> String {
-    match call.main().builtin {
+    match call.resource().builtin {
         Some(Builtin::Namespace) => name.to_owned(),
         _ => call.info.namespace.clone(),
     }

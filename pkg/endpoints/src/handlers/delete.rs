@@ -2,22 +2,22 @@
 
 use admission::Options;
 use api::options::{DeleteOptions, IGNORE_STORE_READ_ERROR};
-use apimachinery::features::Gate;
+
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use authorization::Attributes;
+use component_base::features::Gate;
 use kinds::validation::kinds::undeletable;
 use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;
 
 use super::admission::Admission;
+use super::audit_object;
 use super::list::{answer, list_options};
-use super::recorded;
 use crate::api::Call;
-use crate::body;
 use crate::dispatch::{Body, Response};
-use crate::negotiate;
+use crate::{body, negotiate};
 
 /// The verb of those who may remove what cannot be read.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
@@ -31,7 +31,7 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
         let removed = call.api.registry.delete_corrupt(&call.target()).await?;
         return Ok(call.reply()?.success(&removed));
     }
-    if let Some(why) = undeletable(call.main(), call.name()) {
+    if let Some(why) = undeletable(call.resource(), call.name()) {
         return Err(Status::forbidden(&call.target().group_resource(), call.name(), why).into());
     }
     let admit = Admission::of(call, Options::Delete(&options));
@@ -94,7 +94,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
             &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
         )?;
         call.trace.span.event("Decoded delete options");
-        recorded::options(call, &object);
+        audit_object::options(call, &object);
         DeleteOptions::from_object(&object)
     };
     options.ignore_store_read_error &=
@@ -103,7 +103,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
     if !errors.is_empty() {
         return Err(Status::invalid(&options_kind(), "", &errors).into());
     }
-    call.warnings.extend(kinds::warnings::on_delete(call.main(), &options));
+    call.warnings.extend(kinds::warnings::on_delete(call.resource(), &options));
     Ok(options)
 }
 

@@ -88,7 +88,7 @@ fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions
 async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<Option<Object>, Box<Status>> {
     let insists = version_of(options).is_some();
     for attempt in 1.. {
-        let pod = get::tree(call, call.main(), call.name()).await?;
+        let pod = get::tree(call, call.resource(), call.name()).await?;
         let phase = object::get_str(&pod, &["status", "phase"]).unwrap_or("");
         let gone = matches!(phase, "Succeeded" | "Failed") || meta::is_deleting(&pod);
         if !gone && phase != "Pending" {
@@ -119,7 +119,7 @@ async fn delete_protected(call: &Call<'_>, pod: &Object, options: &DeleteOptions
     }
     let Some(budget) = budgets.first() else { return mark_and_delete(call, options).await };
     let name = meta::text(budget, "name");
-    if is_ready(pod) || !budget::lets_unready_go(budget) {
+    if is_ready(pod) || !budget::allows_unready_eviction(budget) {
         take_disruption(call, row, budget, meta::text(pod, "name"), !options.dry_run.is_empty()).await?;
         return mark_and_delete(call, options).await;
     }
@@ -153,7 +153,7 @@ fn pinned(options: &DeleteOptions, pod: &Object) -> DeleteOptions {
 /// The budgets that are about a pod.
 async fn budgets_of(call: &Call<'_>, row: &Resource<'_>, pod: &Object) -> Result<Vec<Object>, Box<Status>> {
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
-    let target = Target { row, namespace: &call.info.namespace, name: "" };
+    let target = Target { resource: row, namespace: &call.info.namespace, name: "" };
     let page = call.api.registry.list(&target, &ListOptions::default()).await?;
     let mut found = Vec::new();
     for element in page.items.iter() {
@@ -179,7 +179,7 @@ async fn take_disruption(
     }
     let name = meta::text(seen, "name");
     let status = resources::find(row.group, row.version, row.plural, "status").unwrap_or(row);
-    let target = Target { row, namespace: &call.info.namespace, name };
+    let target = Target { resource: row, namespace: &call.info.namespace, name };
     let generation = call.api.served.now();
     let served = generation.catalog.find(status.group, status.version, status.plural, status.subresource);
     let fields = served.and_then(|endpoint| endpoint.fields.as_ref());
@@ -217,12 +217,12 @@ async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(),
     let dry_run = !options.dry_run.is_empty();
     let mut options = options.clone();
     if !dry_run {
-        let pods = call.main();
+        let pods = call.resource();
         let status = resources::find(pods.group, pods.version, pods.plural, "status").unwrap_or(pods);
         let mut change = |old: Option<&Object>| {
             let old =
                 old.ok_or_else(|| Box::new(Status::not_found(&target.group_resource(), target.name)))?;
-            marked(old, &options, now)
+            with_disruption_condition(old, &options, now)
         };
         let updated = call.api.registry.update(&target, &update_of(call, status), &mut change).await?;
         if let Some(version) = options.preconditions.as_mut().and_then(|p| p.resource_version.as_mut()) {
@@ -244,7 +244,11 @@ async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(),
 ///
 /// # Errors
 /// 409 for another pod than the options are about.
-fn marked(pod: &Object, options: &DeleteOptions, now: UnixTime) -> Result<Object, Box<Status>> {
+fn with_disruption_condition(
+    pod: &Object,
+    options: &DeleteOptions,
+    now: UnixTime,
+) -> Result<Object, Box<Status>> {
     let wanted = options.preconditions.clone().unwrap_or_default();
     let checks = [
         ("UID", "uid", wanted.uid, "deleted and then recreated"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::options::GetOptions;
-use api::resources::{Act, Resource};
+use api::resources::{EndpointOperation, Resource};
 use apimachinery::status::Status;
 use futures::FutureExt as _;
 use kinds::strategy;
@@ -12,13 +12,13 @@ use schema::object::Object;
 
 use super::{componentstatus, connect};
 use crate::api::Call;
+use crate::cpu_pool::HEAVY_READ_BYTES;
 use crate::dispatch::Response;
-use crate::heavy::HEAVY_READ_BYTES;
 
 pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     match call.endpoint().act {
-        Act::Log => return connect::log(call).await,
-        Act::ComponentStatus => return componentstatus::get(call).await,
+        EndpointOperation::Log => return connect::log(call).await,
+        EndpointOperation::ComponentStatus => return componentstatus::get(call).await,
         _ => {}
     }
     if call.query.flag("export") == Some(true) {
@@ -31,19 +31,19 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     let element = call.api.registry.get(&call.target(), &options.resource_version).await?;
     let endpoint = call.endpoint();
     match endpoint.act {
-        Act::Scale => {
+        EndpointOperation::Scale => {
             let object =
                 codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
-            if let Some(path) = strategy::missing_replicas(call.main(), &object) {
+            if let Some(path) = strategy::missing_replicas(call.resource(), &object) {
                 let text = format!("the spec replicas field {path:?} does not exist");
                 return Err(Status::internal_error(text).into());
             }
-            call.reply()?.tree(200, &strategy::scale_of(call.main(), &object).map_err(Status::unmapped)?)
+            call.reply()?.tree(200, &strategy::scale_of(call.resource(), &object).map_err(Status::unmapped)?)
         }
         _ if element.size() > HEAVY_READ_BYTES => {
-            let main = Arc::clone(&call.route.main);
+            let main = Arc::clone(&call.route.resource);
             call.reply()?
-                .made_by(&call.api.heavy, call.user, move |reply| {
+                .respond_in_pool(&call.api.heavy, call.user, move |reply| {
                     async move {
                         let storage = main.row.row().storage.as_ref().ok_or_else(Status::unknown_path)?;
                         reply.element(200, storage, &element)
@@ -61,7 +61,7 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
 /// # Errors
 /// 404, storage's failures.
 pub(super) async fn tree(call: &Call<'_>, row: &Resource<'_>, name: &str) -> Result<Object, Box<Status>> {
-    let target = Target { row, namespace: &call.info.namespace, name };
+    let target = Target { resource: row, namespace: &call.info.namespace, name };
     let element = call.api.registry.get(&target, "").await?;
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)

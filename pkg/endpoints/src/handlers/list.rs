@@ -1,7 +1,7 @@
 //! GET of a collection: a list, or with `?watch` a watch.
 
 use api::options::ListOptions;
-use api::resources::Act;
+use api::resources::EndpointOperation;
 use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
@@ -11,7 +11,7 @@ use registry::generic::ListPage;
 use super::{componentstatus, watch};
 use crate::api::Call;
 use crate::dispatch::Response;
-use crate::respond::{Name, Reply};
+use crate::respond::{CacheName, Reply};
 use crate::route::Action;
 
 pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
@@ -19,13 +19,13 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     if options.watch || call.route.action == Action::Watch {
         return watch::watch(call, options).await;
     }
-    if call.endpoint().act == Act::ComponentStatus {
+    if call.endpoint().act == EndpointOperation::ComponentStatus {
         return componentstatus::list(call).await;
     }
     call.storage()?;
     let reply = call.reply()?;
     let page = call.api.registry.list(&call.target(), &options).await?;
-    let name = options.continue_token.is_empty().then(|| Name {
+    let name = options.continue_token.is_empty().then(|| CacheName {
         lists: &call.api.compressed_lists,
         selection: selection(&call.info.namespace, &options, &page),
     });
@@ -37,11 +37,13 @@ pub(super) async fn answer(
     call: &Call<'_>,
     reply: &Reply<'_>,
     page: ListPage,
-    name: Option<Name<'_>>,
+    name: Option<CacheName<'_>>,
 ) -> Result<Response, Box<Status>> {
     if reply.whole() {
         return reply
-            .made_by(&call.api.heavy, call.user, |reply| async move { reply.list(page, None).await }.boxed())
+            .respond_in_pool(&call.api.heavy, call.user, |reply| {
+                async move { reply.list(page, None).await }.boxed()
+            })
             .await;
     }
     reply.list(page, name).await
@@ -64,7 +66,7 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", &errors).into());
     }
-    let row = call.main();
+    let row = call.resource();
     options.field_selector = options
         .field_selector
         .transform(|label, value| {

@@ -14,9 +14,9 @@ use schema::patch::json_patch::JsonPatch;
 use schema::patch::merge_patch::MergePatch;
 use schema::patch::{self, strategic, typed};
 
-use super::apply::Notation;
+use super::apply::ApplyFormat;
 use super::write::Writer;
-use super::{apply, ensure_namespace, recorded, to_storage_version, update, view};
+use super::{apply, audit_object, ensure_namespace, to_storage_version, update, view};
 use crate::api::Call;
 use crate::body::{self, Decoded, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -37,11 +37,11 @@ enum PatchType {
 
 /// What a PATCH wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum PatchRequest {
     /// The object as a configuration says.
-    Apply(Notation),
+    Apply(ApplyFormat),
     /// The object changed.
-    Change(PatchType),
+    Patch(PatchType),
 }
 
 /// A patch that has been read.
@@ -55,14 +55,14 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
     let wish = wish(call)?;
     let bytes = call.read(&mut body).await?;
     let options = PatchOptions::from_query(call.query);
-    let errors = kinds::validation::validate_patch_options(&options, matches!(wish, Wish::Apply(_)));
+    let errors = kinds::validation::validate_patch_options(&options, matches!(wish, PatchRequest::Apply(_)));
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "PatchOptions"), "", &errors).into());
     }
-    recorded::patch(call, &bytes);
+    audit_object::patch(call, &bytes);
     let outcome = match wish {
-        Wish::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
-        Wish::Change(kind) => change(call, kind, &bytes, &options).await?,
+        PatchRequest::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
+        PatchRequest::Patch(kind) => change(call, kind, &bytes, &options).await?,
     };
     call.trace.span.event("Object stored in database");
     update::answer(call, outcome)
@@ -91,7 +91,7 @@ async fn change(
         call.trace.span.event("About to check admission control");
         view::merge(call, Some(old), new)
     };
-    update::write(call, &writer, update::Write::new(options), &mut change).await
+    update::write(call, &writer, update::WriteRequest::new(options), &mut change).await
 }
 
 /// A media type without its parameters.
@@ -99,16 +99,16 @@ fn media_type(text: &str) -> &str {
     text.split(';').next().unwrap_or("").trim()
 }
 
-fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
+fn wish(call: &Call<'_>) -> Result<PatchRequest, Box<Status>> {
     let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
     // Of custom resources even the scale, which has a type.
-    let custom = call.main().message.open;
+    let custom = call.resource().message.open;
     match media_type(&header) {
-        JSON_PATCH => Ok(Wish::Change(PatchType::Json)),
-        MERGE_PATCH => Ok(Wish::Change(PatchType::Merge)),
-        STRATEGIC_MERGE_PATCH if !custom => Ok(Wish::Change(PatchType::StrategicMerge)),
-        APPLY => Ok(Wish::Apply(Notation::Yaml)),
-        APPLY_CBOR if call.formats.cbor => Ok(Wish::Apply(Notation::Cbor)),
+        JSON_PATCH => Ok(PatchRequest::Patch(PatchType::Json)),
+        MERGE_PATCH => Ok(PatchRequest::Patch(PatchType::Merge)),
+        STRATEGIC_MERGE_PATCH if !custom => Ok(PatchRequest::Patch(PatchType::StrategicMerge)),
+        APPLY => Ok(PatchRequest::Apply(ApplyFormat::Yaml)),
+        APPLY_CBOR if call.formats.cbor => Ok(PatchRequest::Apply(ApplyFormat::Cbor)),
         _ => Err(unknown_format(&header, custom, call.formats.cbor).into()),
     }
 }
@@ -147,7 +147,7 @@ fn parse(
             strategic::parse(bytes).map(|(patch, strict)| (Patch::StrategicMerge(patch), texts(strict)))
         }
     }
-    .map_err(refused)
+    .map_err(error_response)
 }
 
 /// What a patch makes of `live`, in the storage version. Adds what strict validation says about it to
@@ -177,7 +177,7 @@ fn patched(
         }
     }
     let mut object = decoded.object;
-    ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
+    ensure_namespace(call.resource(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
     to_storage_version(call, object, &decoded.api_version)
 }
@@ -185,9 +185,9 @@ fn patched(
 /// A JSON patch or merge patch: text, patched, decoded. Also the text, which errors quote.
 fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded, String), Box<Status>> {
     let endpoint = call.endpoint();
-    let text = patch::text(endpoint.message, current).map_err(refused)?;
+    let text = patch::text(endpoint.message, current).map_err(error_response)?;
     let patched = match patch {
-        Patch::Json(patch) => patch.apply(&text).map_err(refused)?,
+        Patch::Json(patch) => patch.apply(&text).map_err(error_response)?,
         Patch::Merge(patch) => patch.apply(&text),
         Patch::StrategicMerge(_) => text,
     };
@@ -204,11 +204,11 @@ fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded
 /// stays what it was, whatever the patch says.
 fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decoded, String), Box<Status>> {
     let endpoint = call.endpoint();
-    let mut value = match patch::expand(endpoint.message, current).map_err(refused)? {
+    let mut value = match patch::expand(endpoint.message, current).map_err(error_response)? {
         Value::Object(value) => value,
         _ => Object::new(),
     };
-    strategic::apply(endpoint.message, &mut value, &mut patch).map_err(refused)?;
+    strategic::apply(endpoint.message, &mut value, &mut patch).map_err(error_response)?;
     let quoted = strategic::quoted(&patch);
     match typed::object(endpoint.message, value) {
         Ok((mut object, warnings)) => {
@@ -237,7 +237,7 @@ pub(super) fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Sta
 }
 
 /// A patch error as upstream answers it (`handlers/patch.go`).
-fn refused(error: patch::Error) -> Box<Status> {
+fn error_response(error: patch::Error) -> Box<Status> {
     let status = match error {
         patch::Error::BadRequest(text) => Status::bad_request(text),
         patch::Error::TooLarge(text) => {

@@ -15,7 +15,7 @@ use schema::object::{Object, get, get_str};
 use super::admission::Admission;
 use crate::api::Call;
 use crate::dispatch::Response;
-use access::About;
+use access::ReviewSubject;
 
 /// Answers a review, given as decoded.
 ///
@@ -32,10 +32,10 @@ pub(super) async fn review(
     let status = match question {
         Review::SelfSubject => sender(call, admit, &mut object).await,
         Review::Token => token(call, admit, &object).await,
-        Review::SubjectAccess => access::review(call, admit, &object, About::Anyone).await,
-        Review::LocalSubjectAccess => access::review(call, admit, &object, About::AnyoneHere).await,
+        Review::SubjectAccess => access::review(call, admit, &object, ReviewSubject::Anyone).await,
+        Review::LocalSubjectAccess => access::review(call, admit, &object, ReviewSubject::AnyoneHere).await,
         Review::SelfSubjectRules => rules::review(call, admit, &mut object).await,
-        Review::SelfSubjectAccess => access::review(call, admit, &object, About::Sender).await,
+        Review::SelfSubjectAccess => access::review(call, admit, &object, ReviewSubject::Sender).await,
     }?;
     object.insert("status", status);
     object.insert("kind", endpoint.kind.into());

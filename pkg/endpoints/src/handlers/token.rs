@@ -1,7 +1,7 @@
 //! POST of `serviceaccounts/NAME/token`: a token for a service account, on request (KEP-1205;
 //! upstream's `registry/core/serviceaccount/storage/token.go`). A dry run gets one as well.
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use std::sync::Arc;
 
 use api::options::CreateOptions;
@@ -61,7 +61,7 @@ pub(super) async fn create(
 ) -> Result<Response, Box<Status>> {
     let requests = call.api.token_requests.as_ref().ok_or_else(Status::unknown_path)?;
     call.warnings.extend(dedup_owners(&mut request, Dedup::AsSent));
-    ensure_namespace(call.main(), &call.info.namespace, &mut request)?;
+    ensure_namespace(call.resource(), &call.info.namespace, &mut request)?;
     default(&mut request);
     Writer::of(call, &options.field_manager).track(None, &mut request);
     let admit = Admission::of(call, options);
@@ -205,16 +205,16 @@ fn errors(request: &Object) -> ErrorList {
 
 /// What a token is bound to.
 #[derive(Default)]
-struct Bound {
+struct BoundObject {
     pod: Option<Reference>,
     secret: Option<Reference>,
     node: Option<Reference>,
 }
 
 /// Looks up what the token shall be bound to.
-async fn bound(call: &Call<'_>, request: &Object) -> Result<Bound, Box<Status>> {
+async fn bound(call: &Call<'_>, request: &Object) -> Result<BoundObject, Box<Status>> {
     if get_object(request, &["spec", "boundObjectRef"]).is_none() {
-        return Ok(Bound::default());
+        return Ok(BoundObject::default());
     }
     let text = |name: &str| get_str(request, &["spec", "boundObjectRef", name]).unwrap_or("");
     let (kind, name) = (text("kind"), text("name"));
@@ -226,17 +226,17 @@ async fn bound(call: &Call<'_>, request: &Object) -> Result<Bound, Box<Status>> 
             let pod = find(call, "pods", name, "").await?;
             check_pod(&pod, call.name())?;
             let node = node_of(call, &pod).await?;
-            let bound = Bound { pod: Some(reference(&pod)), node, secret: None };
+            let bound = BoundObject { pod: Some(reference(&pod)), node, secret: None };
             (pod, bound)
         }
         ("", "Node") => {
             let node = find(call, "nodes", name, "").await?;
-            let bound = Bound { node: Some(reference(&node)), ..Bound::default() };
+            let bound = BoundObject { node: Some(reference(&node)), ..BoundObject::default() };
             (node, bound)
         }
         ("", "Secret") => {
             let secret = find(call, "secrets", name, "").await?;
-            let bound = Bound { secret: Some(reference(&secret)), ..Bound::default() };
+            let bound = BoundObject { secret: Some(reference(&secret)), ..BoundObject::default() };
             (secret, bound)
         }
         _ => {
@@ -292,7 +292,7 @@ async fn find(call: &Call<'_>, plural: &str, name: &str, version: &str) -> Resul
         return Err(Status::bad_request("Name parameter required.").into());
     }
     let row = resources::find("", "v1", plural, "").ok_or_else(Status::unknown_path)?;
-    let target = Target { row, namespace: &call.info.namespace, name };
+    let target = Target { resource: row, namespace: &call.info.namespace, name };
     let found = call.api.registry.get(&target, version).await?;
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     let object = codec::decode(storage, StoredRef::element(&found)).map_err(Status::internal_error)?;

@@ -2,7 +2,7 @@
 
 use admission::Options;
 use api::options::UpdateOptions;
-use api::resources::Act;
+use api::resources::EndpointOperation;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use kinds::strategy;
@@ -12,7 +12,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
-use super::{ensure_namespace, recorded, to_storage_version, view};
+use super::{audit_object, ensure_namespace, to_storage_version, view};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -47,8 +47,8 @@ fn read(
 ) -> Result<Object, Box<Status>> {
     let decoded = body::decode(bytes, format, Expected::of(call.endpoint()), validation, warnings)?;
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
-    recorded::object(call, &object, &decoded.api_version);
-    ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
+    audit_object::object(call, &object, &decoded.api_version);
+    ensure_namespace(call.resource(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
     warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     Ok(object)
@@ -77,7 +77,7 @@ async fn replace(
     options: &UpdateOptions,
 ) -> Result<UpdateOutcome, Box<Status>> {
     let writer = Writer::of(call, &options.field_manager);
-    let write = Write { uid: meta::text(&object, "uid").to_owned(), ..Write::new(options) };
+    let write = WriteRequest { uid: meta::text(&object, "uid").to_owned(), ..WriteRequest::new(options) };
     let mut object = Some(object);
     self::write(call, &writer, write, &mut |old| {
         let live = old.map(|old| view::of(call, old)).transpose()?;
@@ -92,7 +92,7 @@ async fn replace(
 }
 
 /// How an update is to be done.
-pub(super) struct Write<'o> {
+pub(super) struct WriteRequest<'o> {
     /// The uid that the client believes the object to have; empty for no opinion.
     pub(super) uid: String,
     /// As the client sent them; with `dryRun` everything is checked and nothing written.
@@ -103,10 +103,10 @@ pub(super) struct Write<'o> {
     pub(super) applies: bool,
 }
 
-impl<'o> Write<'o> {
+impl<'o> WriteRequest<'o> {
     /// An update that creates only what its kind allows, without precondition.
     pub(super) fn new(options: impl Into<Options<'o>>) -> Self {
-        Write { uid: String::new(), options: options.into(), creates: false, applies: false }
+        WriteRequest { uid: String::new(), options: options.into(), creates: false, applies: false }
     }
 }
 
@@ -114,10 +114,10 @@ impl<'o> Write<'o> {
 pub(super) async fn write(
     call: &Call<'_>,
     writer: &Writer<'_>,
-    write: Write<'_>,
+    write: WriteRequest<'_>,
     change: &mut Change<'_>,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let Write { uid, options, creates, applies } = write;
+    let WriteRequest { uid, options, creates, applies } = write;
     let request = UpdateRequest {
         endpoint: call.endpoint(),
         uid,
@@ -135,9 +135,9 @@ pub(super) async fn write(
 pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Response, Box<Status>> {
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };
-    if call.endpoint().act == Act::Scale {
+    if call.endpoint().act == EndpointOperation::Scale {
         let object = codec::decode(storage, outcome.stored.as_ref()).map_err(crate::encode::failed)?;
-        let scale = strategy::scale_of(call.main(), &object).map_err(Status::bad_request)?;
+        let scale = strategy::scale_of(call.resource(), &object).map_err(Status::bad_request)?;
         return call.reply()?.tree(code, &scale);
     }
     call.reply()?.stored(code, storage, outcome.stored.as_ref())

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use api::managed_fields::{replicas_paths, to_parent, to_scale};
-use api::resources::{Act, Resource};
+use api::resources::{EndpointOperation, Resource};
 use apimachinery::field::ErrorList;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
@@ -16,7 +16,7 @@ use crate::encode;
 
 /// Whether the endpoint shows Scales.
 pub(super) fn scales(call: &Call<'_>) -> bool {
-    call.endpoint().act == Act::Scale
+    call.endpoint().act == EndpointOperation::Scale
 }
 
 /// The view of an object that has the storage version's shape. So has the view, unless it is a Scale.
@@ -27,17 +27,17 @@ pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Obje
     if !scales(call) {
         return Ok(Cow::Borrowed(object));
     }
-    let mut view = strategy::scale_of(call.main(), object).map_err(Status::unmapped)?;
-    if strategy::missing_replicas(call.main(), object).is_some() {
+    let mut view = strategy::scale_of(call.resource(), object).map_err(Status::unmapped)?;
+    if strategy::missing_replicas(call.resource(), object).is_some() {
         schema::object::set(&mut view, &["spec", "replicas"], strategy::NO_REPLICAS);
     }
-    to_scale(object, &replicas_paths(call.main()), &mut view).map_err(Status::unmapped)?;
+    to_scale(object, &replicas_paths(call.resource()), &mut view).map_err(Status::unmapped)?;
     Ok(Cow::Owned(view))
 }
 
 /// A view as the endpoint's version shows it.
 pub(super) fn served<'o>(call: &Call<'_>, view: &'o Object) -> Cow<'o, Object> {
-    match &call.main().storage {
+    match &call.resource().storage {
         Some(storage) if !scales(call) && storage.group_version != call.endpoint().kind_group_version => {
             Cow::Owned(encode::served(view.clone(), storage, call.endpoint()))
         }
@@ -55,8 +55,8 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
     }
     let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
     let mut object = old.clone();
-    put_scale(call.main(), &mut object, &edited)?;
-    to_parent(&edited, &replicas_paths(call.main()), call.main().group_version, &mut object)
+    put_scale(call.resource(), &mut object, &edited)?;
+    to_parent(&edited, &replicas_paths(call.resource()), call.resource().group_version, &mut object)
         .map_err(Status::unmapped)?;
     Ok(object)
 }

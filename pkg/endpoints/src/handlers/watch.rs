@@ -34,7 +34,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
         Encoder::new(call.route.endpoint.row.clone(), call.representation, call.reply()?.table, registry);
     let mut events = registry.watch(&call.target(), &options, deadline).await?;
     let progress = events.progress();
-    let counters = call.api.watch_metrics.of(call.main());
+    let counters = call.api.watch_metrics.of(call.resource());
     let mut head = http::Response::new(()).into_parts().0;
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
     warning::add(&mut head.headers, &call.warnings.texts());

@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
-use api::managed_fields::{ApplyOptions, Conversions, FieldManager, manager_or_user_agent};
+use api::managed_fields::{ApplyOptions, FieldManager, PendingConversions, manager_or_user_agent};
 use api::resources::Resource;
-use apimachinery::features::Gates;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
@@ -21,7 +21,7 @@ pub(super) struct Writer<'c> {
     manager: String,
     now: UnixTime,
     gates: &'c Gates,
-    outside: Option<Conversions>,
+    outside: Option<PendingConversions>,
 }
 
 impl<'c> Writer<'c> {
@@ -34,16 +34,16 @@ impl<'c> Writer<'c> {
             now: call.api.registry.now(),
             gates: call.api.registry.gates(),
             outside: call
-                .main()
+                .resource()
                 .custom
                 .filter(|it| it.kind.converts_by_webhook)
-                .map(|_| Conversions::default()),
+                .map(|_| PendingConversions::default()),
         }
     }
 
     /// What has to be found out about other versions, for kinds that somebody outside converts. While questions are
     /// open, what was made is made again.
-    pub(super) fn outside(&self) -> Option<&Conversions> {
+    pub(super) fn outside(&self) -> Option<&PendingConversions> {
         self.outside.as_ref()
     }
 
@@ -53,8 +53,8 @@ impl<'c> Writer<'c> {
         let Some(fields) = self.fields else { return };
         // As upstream: better no managed fields than no write.
         if let Err(error) = fields.update_through(live, new, &self.manager, self.now, self.outside())
-            && !self.outside().is_some_and(Conversions::is_open)
-            && fields.tells_failure(self.now)
+            && !self.outside().is_some_and(PendingConversions::is_open)
+            && fields.should_log_failure(self.now)
         {
             tracing::error!(kind = self.endpoint.kind, error, "managed fields could not be updated");
         }

@@ -14,10 +14,9 @@ use schema::table::Message;
 
 use super::custom::{self, Definition};
 use super::foreign::Foreign;
-use super::media_types;
 use super::model::{Answer, Operation, PathItem, Queries};
-use super::paths;
 use super::subject::Subject;
+use super::{media_types, paths};
 use crate::negotiate::Formats;
 
 /// Kinds that every group answers with but that belong to `v1` alone.
@@ -39,12 +38,12 @@ pub(super) struct Content<'a> {
     /// Whether it says how to authenticate.
     pub(super) security: bool,
     /// Where the kinds of every group (`DeleteOptions`, `WatchEvent`) are listed.
-    listed: Listed,
+    listed: SharedKindVersions,
 }
 
 /// The group versions under which a kind is listed that every group has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Listed {
+enum SharedKindVersions {
     /// All.
     Everywhere,
     /// Those that clients know that are made for built-in resources alone: upstream asks their scheme about
@@ -67,19 +66,20 @@ impl<'a> Content<'a> {
             }
             _ => None,
         };
-        Content::new(&[subject], catalog, formats, Listed::In(group_version.unwrap_or("v1")))
+        Content::new(&[subject], catalog, formats, SharedKindVersions::In(group_version.unwrap_or("v1")))
     }
 
     /// What the Swagger 2.0 document holds. What is built in comes first where a definition claims the same.
     pub(super) fn of_everything(catalog: &'a Catalog, formats: Formats) -> Self {
-        let mut content = Content::new(&Subject::all(catalog), catalog, formats, Listed::Everywhere);
+        let mut content =
+            Content::new(&Subject::all(catalog), catalog, formats, SharedKindVersions::Everywhere);
         let (paths, custom) = of_versions(custom::versions(catalog).map(|(_, version)| version));
         content.definitions.extend(definitions_of(&paths));
         content.paths.extend(paths);
         content.paths.sort_by(|a, b| a.path.cmp(&b.path));
         content.paths.dedup_by(|later, first| later.path == first.path);
         content.custom = custom;
-        content.foreign = Foreign::of(catalog, |name| content.defined(name));
+        content.foreign = Foreign::of(catalog, |name| content.own_definition(name));
         content
             .foreign
             .paths
@@ -87,7 +87,7 @@ impl<'a> Content<'a> {
         content
     }
 
-    fn new(subjects: &[Subject], catalog: &Catalog, formats: Formats, listed: Listed) -> Self {
+    fn new(subjects: &[Subject], catalog: &Catalog, formats: Formats, listed: SharedKindVersions) -> Self {
         let (mut paths, queries) = (Vec::new(), Queries::new());
         for subject in subjects {
             let document = paths.len();
@@ -129,7 +129,7 @@ impl<'a> Content<'a> {
             info: ("Kubernetes CRD Swagger", "v0.1.0".to_owned()),
             security: false,
             paths,
-            listed: Listed::InClients,
+            listed: SharedKindVersions::InClients,
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Content<'a> {
     }
 
     /// How the document of everything defines a name of ours.
-    fn defined(&self, name: &str) -> Option<Value> {
+    fn own_definition(&self, name: &str) -> Option<Value> {
         let builtin = self.definitions.get(name).map(|message| Either::Builtin(message));
         let either = builtin.or_else(|| self.custom.get(name).map(Either::Custom))?;
         let mut w = Writer::new();
@@ -172,11 +172,14 @@ impl<'a> Content<'a> {
             let Some((version, kind)) = full.rsplit_once('/') else { continue };
             match (version, self.listed) {
                 ("*", _) if UNVERSIONED.contains(&kind) => kinds.push(gvk("v1", kind)),
-                ("*", Listed::In(own)) => kinds.extend(["v1", own].map(|version| gvk(version, kind))),
+                ("*", SharedKindVersions::In(own)) => {
+                    kinds.extend(["v1", own].map(|version| gvk(version, kind)))
+                }
                 ("*", listed) => {
                     let all = group_versions().map(|version| gvk(version, kind));
-                    let known =
-                        |gvk: &Gvk<'_>| listed == Listed::Everywhere || !NOT_IN_CLIENTS.contains(&gvk.group);
+                    let known = |gvk: &Gvk<'_>| {
+                        listed == SharedKindVersions::Everywhere || !NOT_IN_CLIENTS.contains(&gvk.group)
+                    };
                     kinds.extend(all.filter(known));
                 }
                 (version, _) => kinds.push(gvk(version, kind)),

@@ -54,7 +54,7 @@ pub(super) fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option
 }
 
 /// Whether the client takes gzip; asked of the one handler of upstream's that compresses by itself.
-pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
+pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let takes = |coding: &str| {
         let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
         let quality = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));
@@ -65,7 +65,11 @@ pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
 }
 
 /// 304 if the client has the document, else the document; under its tag.
-pub(super) fn unless_known(headers: &HeaderMap, tag: &Tag, body: impl FnOnce() -> Body) -> Response<Bytes> {
+pub(super) fn conditional_response(
+    headers: &HeaderMap,
+    tag: &Tag,
+    body: impl FnOnce() -> Body,
+) -> Response<Bytes> {
     let quoted = tag.quoted();
     let known = header::texts(headers, IF_NONE_MATCH).any(|value| {
         value
@@ -124,7 +128,7 @@ mod tests {
     fn gzip_is_taken_unless_its_quality_is_nothing() {
         let check = |value: &'static str, expected: bool| {
             let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]);
-            assert_eq!(takes_gzip(&headers), expected, "{value}");
+            assert_eq!(accepts_gzip(&headers), expected, "{value}");
         };
         check("gzip", true);
         check("deflate, GZIP;q=0.5", true);

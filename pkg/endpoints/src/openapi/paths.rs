@@ -33,7 +33,7 @@ pub(super) enum Scope {
 }
 
 /// A row and the words that go into its operation ids and descriptions.
-struct Words<'a> {
+struct OperationNames<'a> {
     row: &'static Resource<'static>,
     queries: &'a Queries,
     group_version: String,
@@ -46,7 +46,7 @@ struct Words<'a> {
 
 /// The paths of one row.
 pub(super) fn of_row(row: &'static Resource<'static>, queries: &Queries) -> Vec<PathItem> {
-    let words = Words::of(row, queries);
+    let words = OperationNames::of(row, queries);
     let root = if row.group.is_empty() {
         format!("/api/{}", row.version)
     } else {
@@ -82,7 +82,7 @@ pub(super) fn of_row(row: &'static Resource<'static>, queries: &Queries) -> Vec<
     items
 }
 
-fn collection(words: &Words<'_>, scope: Scope) -> Vec<Operation> {
+fn collection(words: &OperationNames<'_>, scope: Scope) -> Vec<Operation> {
     let serves = |verb| words.row.serves(verb);
     let mut operations = Vec::new();
     operations.extend(serves("list").then(|| words.list(scope)));
@@ -91,7 +91,7 @@ fn collection(words: &Words<'_>, scope: Scope) -> Vec<Operation> {
     operations
 }
 
-fn item(words: &Words<'_>, scope: Scope) -> Vec<Operation> {
+fn item(words: &OperationNames<'_>, scope: Scope) -> Vec<Operation> {
     let serves = |verb| words.row.serves(verb);
     let mut operations = Vec::new();
     operations.extend(serves("get").then(|| words.read(scope)));
@@ -101,7 +101,7 @@ fn item(words: &Words<'_>, scope: Scope) -> Vec<Operation> {
     operations
 }
 
-fn subresource(words: &Words<'_>, scope: Scope, path: String) -> Vec<PathItem> {
+fn subresource(words: &OperationNames<'_>, scope: Scope, path: String) -> Vec<PathItem> {
     let Some(connect) = &words.row.connect else {
         let mut operations = item(words, scope);
         if words.row.serves("create") {
@@ -118,12 +118,12 @@ fn subresource(words: &Words<'_>, scope: Scope, path: String) -> Vec<PathItem> {
     items
 }
 
-impl<'a> Words<'a> {
+impl<'a> OperationNames<'a> {
     fn of(row: &'static Resource<'static>, queries: &'a Queries) -> Self {
         let (group_version, tag) = names::group_version(row.group, row.version);
         let kind = resources::find(row.group, row.version, row.plural, "").unwrap_or(row).kind;
         let noun = [kind, &names::title(row.subresource)].concat();
-        Words { row, queries, group_version, tag, kind, noun }
+        OperationNames { row, queries, group_version, tag, kind, noun }
     }
 
     /// An operation that reads an object and has no parameters yet.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Named;
+use super::ResourceName;
 
 /// What went wrong with asking another server what it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,8 +50,8 @@ struct Counts {
 }
 
 /// The labels of a resource, sorted by name, with `kind` among them if it is not empty.
-fn labels(named: &Named<'_>, kind: &str) -> String {
-    let Named { group, version, resource } = named;
+fn labels(named: &ResourceName<'_>, kind: &str) -> String {
+    let ResourceName { group, version, resource } = named;
     let kind = if kind.is_empty() { String::new() } else { format!("type=\"{kind}\",") };
     format!("group=\"{group}\",resource=\"{resource}\",{kind}version=\"{version}\"")
 }
@@ -66,11 +66,11 @@ fn all<K: Ord + Clone>(counts: &Mutex<BTreeMap<K, u64>>) -> BTreeMap<K, u64> {
 
 impl PeerFigures {
     /// Another server has answered with a code. A request for discovery names no resource.
-    pub fn passed_on(&self, code: u16, named: &Named<'_>) {
+    pub fn passed_on(&self, code: u16, named: &ResourceName<'_>) {
         add(&self.0.passed_on, (labels(named, ""), code));
     }
 
-    pub(super) fn not_passed_on(&self, named: &Named<'_>, failure: PassFailure) {
+    pub(super) fn not_passed_on(&self, named: &ResourceName<'_>, failure: PassFailure) {
         add(&self.0.not_passed_on, labels(named, failure.name()));
     }
 
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_page_has_upstreams_labels() {
         let (figures, mut page) = (PeerFigures::default(), String::new());
-        let jobs = Named { group: "batch", version: "v1", resource: "jobs" };
+        let jobs = ResourceName { group: "batch", version: "v1", resource: "jobs" };
         figures.passed_on(200, &jobs);
         figures.not_passed_on(&jobs, PassFailure::Endpoint);
         figures.not_passed_on(&jobs, PassFailure::Transport);

@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
-use super::{Failure, Network, Trust};
+use super::{Network, Trust, UpgradeError};
 use crate::dispatch::Body;
 
 /// Answers a request that was passed on.
@@ -20,21 +20,21 @@ type Answer = dyn Fn(Request<Incoming>) -> Response<Body> + Send + Sync;
 
 /// Everybody that can be reached.
 #[derive(Clone)]
-pub(crate) struct Everybody {
+pub(crate) struct TestNetwork {
     answer: Arc<Answer>,
 }
 
-impl Everybody {
+impl TestNetwork {
     /// Gives this answer.
     pub(crate) fn answering(
         answer: impl Fn(Request<Incoming>) -> Response<Body> + Send + Sync + 'static,
     ) -> Self {
-        Everybody { answer: Arc::new(answer) }
+        TestNetwork { answer: Arc::new(answer) }
     }
 }
 
 #[async_trait]
-impl Network for Everybody {
+impl Network for TestNetwork {
     async fn send(&self, _: Trust, mut request: Request<Body>) -> Result<crate::dispatch::Response, String> {
         if request.uri().port_u16() == Some(1) {
             return Err("dial tcp 10.0.0.1:1: connect: connection refused".to_owned());
@@ -61,8 +61,8 @@ impl Network for Everybody {
         &self,
         trust: Trust,
         request: Request<Body>,
-    ) -> Result<crate::dispatch::Response, Failure> {
-        self.send(trust, request).await.map_err(Failure::Dial)
+    ) -> Result<crate::dispatch::Response, UpgradeError> {
+        self.send(trust, request).await.map_err(UpgradeError::Dial)
     }
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {

@@ -4,7 +4,7 @@
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::BodyExt;
 
-use super::testing::Everybody;
+use super::testing::TestNetwork;
 use super::*;
 use crate::respond::full;
 
@@ -25,7 +25,7 @@ fn backend(path: &str) -> Url {
 }
 
 async fn pass(
-    network: &Everybody,
+    network: &TestNetwork,
     url: Url,
     parts: &Parts,
     body: &'static str,
@@ -47,8 +47,8 @@ async fn text(response: Response) -> String {
 }
 
 /// A backend that tells what it was asked.
-fn mirror() -> Everybody {
-    Everybody::answering(|request| {
+fn mirror() -> TestNetwork {
+    TestNetwork::answering(|request| {
         let told = ["x-forwarded-for", "x-forwarded-uri", "host", "x-mine", "connection", "content-length"];
         let header = |name: &&str| {
             let value = request.headers().get(*name)?.to_str().ok()?;
@@ -91,7 +91,7 @@ async fn an_answer_comes_back_without_what_is_not_the_clients() {
 
 #[tokio::test]
 async fn a_body_is_passed_on_both_ways() {
-    let echo = Everybody::answering(|request| {
+    let echo = TestNetwork::answering(|request| {
         http::Response::new(request.into_body().map_err(Into::into).boxed_unsync())
     });
     let answer = pass(&echo, backend("/a"), &asked(Method::POST, "/p/a", &[]), "hello").await.unwrap();
@@ -121,7 +121,7 @@ async fn a_backend_that_is_not_there_is_a_503() {
 #[tokio::test]
 async fn an_upgrade_that_is_refused_is_answered_as_the_backend_does() {
     let check = async |code: u16, expected: Result<u16, &str>| {
-        let network = Everybody::answering(move |_| {
+        let network = TestNetwork::answering(move |_| {
             let mut response = http::Response::new(full("why"));
             *response.status_mut() = StatusCode::from_u16(code).unwrap();
             response

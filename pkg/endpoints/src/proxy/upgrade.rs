@@ -13,11 +13,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::url::Url;
-use super::{Failure, Incoming, Network, answer_of, headers};
+use super::{Incoming, Network, UpgradeError, answer_of, headers};
 use crate::dispatch::{Response, Tunnel};
 
 /// How long the ends may take to hear that it is over.
-const GOODBYE_MAX: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Passes an upgrade on. If the backend refuses, its refusal is the answer.
 ///
@@ -34,11 +34,11 @@ pub(crate) async fn upgrade(
     headers::add_host(&mut head, parts, url);
     headers::add_forwarded_for(&mut head, peer.map(|peer| peer.ip()));
     let failed = |failure| match failure {
-        Failure::Dial(error) => Status::unmapped(format!("error dialing backend: {error}")),
-        Failure::Exchange(error) => Status::unmapped(error),
+        UpgradeError::Dial(error) => Status::unmapped(format!("error dialing backend: {error}")),
+        UpgradeError::Exchange(error) => Status::unmapped(error),
     };
     let request = headers::request(&parts.method, url, head, body);
-    let request = request.map_err(|error| failed(Failure::Dial(error)))?;
+    let request = request.map_err(|error| failed(UpgradeError::Dial(error)))?;
     let mut answer = network.send_alone(url.trust(), request).await.map_err(failed)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
@@ -46,7 +46,7 @@ pub(crate) async fn upgrade(
         let (tunnel, shutdown) = (Tunnel::default(), shutdown.clone());
         let open = tunnel.guard();
         tokio::spawn(async move {
-            pass_through(client, backend, shutdown).await;
+            copy_bidirectional(client, backend, shutdown).await;
             drop(open);
         });
         let head = answer.into_parts().0.headers;
@@ -68,7 +68,7 @@ pub(crate) async fn upgrade(
 }
 
 /// Copies both ways until one side has said all, or the server stops.
-async fn pass_through(client: OnUpgrade, backend: OnUpgrade, shutdown: CancellationToken) {
+async fn copy_bidirectional(client: OnUpgrade, backend: OnUpgrade, shutdown: CancellationToken) {
     let both = async { tokio::try_join!(client, backend) };
     let (client, backend): (Upgraded, Upgraded) = tokio::select! {
         both = both => match both {
@@ -88,5 +88,5 @@ async fn pass_through(client: OnUpgrade, backend: OnUpgrade, shutdown: Cancellat
         tracing::debug!(%error, "a connection that was passed through broke");
     }
     let goodbye = async { tokio::join!(to_client.shutdown(), to_backend.shutdown()) };
-    let _ = timeout(GOODBYE_MAX, goodbye).await;
+    let _ = timeout(SHUTDOWN_TIMEOUT, goodbye).await;
 }

@@ -13,14 +13,14 @@ use tokio::task::yield_now;
 
 use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
 use crate::chunks::{CHUNK_BYTES, Chunks, Indented, Source};
-use crate::compressed::{Compressed, CompressedLists, Remembered, Wanted};
+use crate::compressed::{CachedBody, Compressed, CompressedLists, ListKey};
 use crate::dispatch::Response;
 use crate::encode::{self, Shape};
 use crate::list_body::{Cbor, Json, Listing, Protobuf, Table};
 use crate::negotiate::{Format, Representation, Transform};
 
 /// Where compressed lists are remembered, and what this one is called there.
-pub(crate) struct Name<'n> {
+pub(crate) struct CacheName<'n> {
     /// Where.
     pub(crate) lists: &'n CompressedLists,
     /// Whatever selects the items: namespace and selectors.
@@ -29,12 +29,16 @@ pub(crate) struct Name<'n> {
 
 impl Reply<'_> {
     /// A list. `name` is `None` for what is not worth remembering: parts of lists. Gives way while it is made.
-    pub(crate) async fn list(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
+    pub(crate) async fn list(
+        &self,
+        page: ListPage,
+        name: Option<CacheName<'_>>,
+    ) -> Result<Response, Box<Status>> {
         let made = pin!(self.of_page(page, name));
         self.trace.serialized_by(self.endpoint.row().group_version, made).await
     }
 
-    async fn of_page(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
+    async fn of_page(&self, page: ListPage, name: Option<CacheName<'_>>) -> Result<Response, Box<Status>> {
         let Representation { format, transform, transform_version, .. } = self.representation;
         let shape = match transform {
             Transform::None | Transform::Table => Shape::Whole,
@@ -51,7 +55,7 @@ impl Reply<'_> {
             (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted).await,
             // What would be remembered ends with the revision of the whole.
             (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None).await,
-            _ if listing.in_order_of_names() => self.send(Json::new(listing, &page), None).await,
+            _ if listing.has_sorted_keys() => self.send(Json::new(listing, &page), None).await,
             _ => self.send(Json::new(listing, &page), wanted).await,
         }
     }
@@ -98,19 +102,19 @@ impl Reply<'_> {
     }
 
     /// The list under which the answer is remembered, if it is one that can be.
-    fn wanted(&self, page: &ListPage, name: Name<'_>) -> Option<Wanted> {
+    fn wanted(&self, page: &ListPage, name: CacheName<'_>) -> Option<ListKey> {
         let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
         if !takes_gzip(self.headers) || self.whole() || self.representation.pretty {
             return None;
         }
         let Representation { format, transform, transform_version, .. } = self.representation;
-        let Name { lists, selection } = name;
+        let CacheName { lists, selection } = name;
         let name = format!(
             "{}/{} {format:?} {transform:?} {transform_version} {selection}",
             self.endpoint.row().group_version,
             self.endpoint.row().plural
         );
-        Some(Wanted { lists: lists.clone(), name, version })
+        Some(ListKey { lists: lists.clone(), name, version })
     }
 
     /// Whether the answer has to be complete before any of it can be written: YAML is made of a tree.
@@ -123,7 +127,7 @@ impl Reply<'_> {
     async fn send<S: Source + Unpin>(
         &self,
         source: S,
-        wanted: Option<Wanted>,
+        wanted: Option<ListKey>,
     ) -> Result<Response, Box<Status>> {
         if self.representation.pretty {
             self.send_as_is(Indented::new(source), None).await
@@ -135,12 +139,12 @@ impl Reply<'_> {
     async fn send_as_is<S: Source + Unpin>(
         &self,
         mut source: S,
-        wanted: Option<Wanted>,
+        wanted: Option<ListKey>,
     ) -> Result<Response, Box<Status>> {
         let mut made = Vec::with_capacity(4096);
-        if let Some(rest) = wanted.as_ref().and_then(Wanted::rest) {
+        if let Some(rest) = wanted.as_ref().and_then(ListKey::rest) {
             source.head(Some(rest.plain_len()), &mut made)?;
-            return Ok(self.response(200, Remembered::new(&made, rest).boxed_unsync(), true));
+            return Ok(self.response(200, CachedBody::new(&made, rest).boxed_unsync(), true));
         }
         while source.prepare()? {
             yield_now().await;
@@ -155,7 +159,7 @@ impl Reply<'_> {
         let more = source.fill(&mut made, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
         let source = more.then_some(source);
         if gzip && made.len() > GZIP_ABOVE_BYTES {
-            let remembering = wanted.and_then(Wanted::miss);
+            let remembering = wanted.and_then(ListKey::miss);
             let body = Compressed::new(made, head, source, remembering);
             return Ok(self.response(200, body.boxed_unsync(), true));
         }

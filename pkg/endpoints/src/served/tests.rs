@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use apimachinery::clock::TestClock;
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
 use apimachinery::time::UnixTime;
+use component_base::clock::TestClock;
 use jsontree::json;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::testing::custom_group;
 
-fn served() -> (Arc<Served>, Asked) {
+fn served() -> (Arc<Served>, ResourceRequests) {
     let catalog = Catalog::builtin(|row| !row.off_by_default);
     let clock = Arc::new(TestClock::at(UnixTime::default()));
     let (server_address, version) = ("localhost:6443".to_owned(), VersionInfo::of_this_build());

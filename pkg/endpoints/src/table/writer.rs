@@ -95,7 +95,7 @@ impl Writer {
     pub(crate) fn row(&mut self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let before = out.len();
         self.next(out);
-        match self.print(item, out).and_then(|()| self.carried(item, out)) {
+        match self.print(item, out).and_then(|()| self.append_object(item, out)) {
             Ok(()) => {
                 out.push(b'}');
                 self.rows = true;
@@ -184,7 +184,7 @@ impl Writer {
     }
 
     /// The object that the row carries.
-    fn carried(&self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+    fn append_object(&self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         out.extend_from_slice(b",\"object\":");
         match (item, self.request.include) {
             (_, IncludeObject::None) => {

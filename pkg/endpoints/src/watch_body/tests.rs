@@ -137,7 +137,7 @@ fn a_watch_that_cannot_go_on_ends() {
 #[test]
 fn a_shared_frame_that_goes_alone_is_not_copied() {
     let frame = Bytes::from_static(b"shared");
-    let mut piece = Piece::default();
+    let mut piece = FrameBatch::default();
     piece.push(frame.clone());
     assert_eq!(piece.finish().unwrap().as_ptr(), frame.as_ptr());
 }
@@ -145,7 +145,7 @@ fn a_shared_frame_that_goes_alone_is_not_copied() {
 #[test]
 fn frames_keep_their_order_in_a_piece() {
     let check = |steps: &str, expected: &str| {
-        let mut piece = Piece::default();
+        let mut piece = FrameBatch::default();
         for step in steps.chars() {
             if step.is_uppercase() {
                 piece.push(step.to_string().into())

@@ -30,17 +30,17 @@ fn parts_are_those_that_upstream_allocates() {
 }
 
 /// A level of upstream's suggestions on a server with six seats per share.
-fn limited(shares: u32, lendable_percent: u32, smoothed: f64) -> Claim {
+fn limited(shares: u32, lendable_percent: u32, smoothed: f64) -> LevelDemand {
     let limits = Limits::new(870, shares, 145, lendable_percent, None);
-    Claim { limits, exempt: false, high_watermark: smoothed as u32, smoothed, current: 0 }
+    LevelDemand { limits, exempt: false, high_watermark: smoothed as u32, smoothed, current: 0 }
 }
 
-fn exempt(high_watermark: u32) -> Claim {
+fn exempt(high_watermark: u32) -> LevelDemand {
     let limits = Limits::new(870, 0, 145, 0, None);
-    Claim { limits, exempt: true, high_watermark, smoothed: 0.0, current: 0 }
+    LevelDemand { limits, exempt: true, high_watermark, smoothed: 0.0, current: 0 }
 }
 
-fn limits(claims: &[Claim]) -> Vec<u32> {
+fn limits(claims: &[LevelDemand]) -> Vec<u32> {
     divide(claims).0.into_iter().map(|grant| grant.limit).collect()
 }
 
@@ -60,15 +60,15 @@ fn an_idle_server_is_divided_as_upstream_divides_it() {
     // Shares and lendable percents of the levels of a new cluster, and what an upstream server showed for them.
     let levels =
         [(5, 0, 30), (20, 50, 56), (10, 0, 58), (40, 25, 170), (30, 33, 117), (40, 50, 114), (100, 90, 56)];
-    let claim = |(shares, lendable, _)| Claim {
+    let claim = |(shares, lendable, _)| LevelDemand {
         limits: Limits::new(600, shares, 245, lendable, None),
         exempt: false,
         high_watermark: 0,
         smoothed: 0.0,
         current: 0,
     };
-    let mut claims: Vec<Claim> = levels.into_iter().map(claim).collect();
-    claims.push(Claim {
+    let mut claims: Vec<LevelDemand> = levels.into_iter().map(claim).collect();
+    claims.push(LevelDemand {
         limits: Limits::new(600, 0, 245, 0, None),
         exempt: true,
         high_watermark: 3,

@@ -5,29 +5,31 @@ use std::task::{Context, Poll};
 
 use super::*;
 use crate::config::{LevelKind, PriorityLevel};
-use crate::level::{Rejection, Seat, Waiting, Work};
-use crate::testing::{Bell, HandClock, class, level, list_by, one_level, queuing, request, schema, wide};
+use crate::level::{Rejection, Seat, Waiting, WorkEstimate};
+use crate::testing::{
+    ManualClock, WakeRecorder, class, level, list_by, one_level, queuing, request, schema, wide,
+};
 
-fn with(configuration: Configuration) -> (FlowControl, Arc<HandClock>) {
-    let clock = Arc::<HandClock>::default();
+fn with(configuration: Configuration) -> (FlowControl, Arc<ManualClock>) {
+    let clock = Arc::<ManualClock>::default();
     (FlowControl::new(configuration, Arc::clone(&clock) as Arc<dyn Monotonic>), clock)
 }
 
-fn seated(asked: Asked) -> Seat {
+fn seated(asked: Admission) -> Seat {
     match asked {
-        Asked::Seated(seat) => seat,
+        Admission::Seated(seat) => seat,
         other => panic!("{other:?}"),
     }
 }
 
-fn waits(asked: Asked) -> Waiting {
+fn waits(asked: Admission) -> Waiting {
     match asked {
-        Asked::Waits(waiting) => waiting,
+        Admission::Waits(waiting) => waiting,
         other => panic!("{other:?}"),
     }
 }
 
-fn poll(waiting: &mut Waiting, bell: &Bell) -> Option<Seat> {
+fn poll(waiting: &mut Waiting, bell: &WakeRecorder) -> Option<Seat> {
     match Pin::new(waiting).poll(&mut Context::from_waker(&bell.waker(0))) {
         Poll::Ready(seat) => Some(seat),
         Poll::Pending => None,
@@ -48,9 +50,9 @@ fn without_objects_administrators_are_exempt_and_others_share_what_there_is() {
         );
     }
     let ann = class(&flow, "ann");
-    let _seats: Vec<Seat> = (0..3).map(|_| seated(flow.ask(&ann, request(Work::ONE)))).collect();
-    let rejected = flow.ask(&ann, request(Work::ONE));
-    assert!(matches!(rejected, Asked::Rejected(Rejection::ConcurrencyLimit)));
+    let _seats: Vec<Seat> = (0..3).map(|_| seated(flow.ask(&ann, request(WorkEstimate::ONE)))).collect();
+    let rejected = flow.ask(&ann, request(WorkEstimate::ONE));
+    assert!(matches!(rejected, Admission::Rejected(Rejection::ConcurrencyLimit)));
     drop(seated(flow.ask(&root, request(wide(100)))));
 }
 
@@ -111,15 +113,15 @@ fn an_estimate_is_at_most_a_part_of_the_seats_and_leaves_room_for_all_queues_of_
 fn a_level_that_is_not_wanted_any_more_serves_those_who_wait() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
     let ann = class(&flow, "ann");
-    let seat = seated(flow.ask(&ann, request(Work::ONE)));
-    let mut waiting = waits(flow.ask(&ann, request(Work::ONE)));
-    let bell = Bell::default();
+    let seat = seated(flow.ask(&ann, request(WorkEstimate::ONE)));
+    let mut waiting = waits(flow.ask(&ann, request(WorkEstimate::ONE)));
+    let bell = WakeRecorder::default();
     assert!(poll(&mut waiting, &bell).is_none());
     flow.configure(Configuration::mandatory(1));
     assert_eq!(class(&flow, "ann").level(), "catch-all");
     assert!(flow.dump_priority_levels().contains("\nonly,              1,            false,  true, "));
     drop(seat);
-    assert_eq!(bell.rung(), [0]);
+    assert_eq!(bell.take_woken(), [0]);
     drop(poll(&mut waiting, &bell).unwrap());
     flow.adjust();
     assert!(!flow.dump_priority_levels().contains("only"));
@@ -128,11 +130,11 @@ fn a_level_that_is_not_wanted_any_more_serves_those_who_wait() {
 #[test]
 fn a_level_that_comes_back_is_the_one_that_was() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
-    let seat = seated(flow.ask(&class(&flow, "ann"), request(Work::ONE)));
+    let seat = seated(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     flow.configure(Configuration::mandatory(1));
     let schemas = vec![schema("all", "only", 5, &[])];
     flow.configure(Configuration::new(schemas, vec![level("only", 1_000_000, queuing(4, 1, 10))], 1));
-    let _waiting = waits(flow.ask(&class(&flow, "ann"), request(Work::ONE)));
+    let _waiting = waits(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     drop(seat);
 }
 
@@ -156,23 +158,24 @@ fn seats_go_to_the_level_that_could_use_them() {
     let levels = vec![level("busy", 10, queuing(4, 1, 100)), level("idle", 85, queuing(4, 1, 100))];
     let (flow, clock) = with(Configuration::new(schemas, levels, 100));
     let ann = class(&flow, "ann");
-    let mut asked: Vec<Asked> = (0..50).map(|_| flow.ask(&ann, request(Work::ONE))).collect();
-    let waiting = |asked: &[Asked]| asked.iter().filter(|asked| matches!(asked, Asked::Waits(_))).count();
+    let mut asked: Vec<Admission> = (0..50).map(|_| flow.ask(&ann, request(WorkEstimate::ONE))).collect();
+    let waiting =
+        |asked: &[Admission]| asked.iter().filter(|asked| matches!(asked, Admission::Waits(_))).count();
     let before = waiting(&asked);
     assert!(before > 0, "the level has fewer seats than are asked for");
-    let bell = Bell::default();
+    let bell = WakeRecorder::default();
     for asked in &mut asked {
-        if let Asked::Waits(waiting) = asked {
+        if let Admission::Waits(waiting) = asked {
             assert!(poll(waiting, &bell).is_none());
         }
     }
     clock.set(FlowControl::ADJUSTMENT_PERIOD);
     flow.adjust();
-    assert_eq!(bell.rung().len(), before, "all of them have a seat now");
+    assert_eq!(bell.take_woken().len(), before, "all of them have a seat now");
     // Whose seats they are gets them back as soon as they are free.
     drop(asked);
     let bob = class(&flow, "bob");
-    let _asked: Vec<Asked> = (0..85).map(|_| flow.ask(&bob, request(Work::ONE))).collect();
+    let _asked: Vec<Admission> = (0..85).map(|_| flow.ask(&bob, request(WorkEstimate::ONE))).collect();
     clock.set(2 * FlowControl::ADJUSTMENT_PERIOD);
     flow.adjust();
     let mut page = String::new();
@@ -190,20 +193,20 @@ fn whoever_drives_is_woken_for_an_earlier_end_alone() {
     let ann = class(&flow, "ann");
     let lingering = |millis| {
         let additional_latency = Duration::from_millis(millis);
-        seated(flow.ask(&ann, request(Work { initial_seats: 1, final_seats: 1, additional_latency })))
+        seated(flow.ask(&ann, request(WorkEstimate { initial_seats: 1, final_seats: 1, additional_latency })))
     };
-    let bell = Bell::default();
+    let bell = WakeRecorder::default();
     let driver = bell.waker(9);
-    assert_eq!(flow.poll_lingering(&driver), None);
+    assert_eq!(flow.poll_releases(&driver), None);
     drop(lingering(20));
-    assert_eq!(bell.rung(), [9]);
-    assert_eq!(flow.poll_lingering(&driver), Some(Duration::from_millis(20)));
+    assert_eq!(bell.take_woken(), [9]);
+    assert_eq!(flow.poll_releases(&driver), Some(Duration::from_millis(20)));
     drop(lingering(30));
-    assert!(bell.rung().is_empty());
+    assert!(bell.take_woken().is_empty());
     drop(lingering(10));
-    assert_eq!(bell.rung(), [9]);
+    assert_eq!(bell.take_woken(), [9]);
     clock.set(Duration::from_millis(25));
-    assert_eq!(flow.poll_lingering(&driver), Some(Duration::from_millis(30)));
+    assert_eq!(flow.poll_releases(&driver), Some(Duration::from_millis(30)));
 }
 
 #[test]
@@ -215,17 +218,17 @@ fn seats_come_and_go_on_many_threads() {
             scope.spawn(move || {
                 let class = class(flow, user);
                 for turn in 0..2_000 {
-                    match flow.ask(&class, request(Work::ONE)) {
-                        Asked::Seated(seat) => drop(seat),
-                        Asked::Waits(waiting) if turn % 3 == 0 => drop(waiting),
-                        Asked::Waits(mut waiting) => {
+                    match flow.ask(&class, request(WorkEstimate::ONE)) {
+                        Admission::Seated(seat) => drop(seat),
+                        Admission::Waits(waiting) if turn % 3 == 0 => drop(waiting),
+                        Admission::Waits(mut waiting) => {
                             let waker = std::thread::current();
                             let waker = Waker::from(Arc::new(Unpark(waker)));
                             while Pin::new(&mut waiting).poll(&mut Context::from_waker(&waker)).is_pending() {
                                 std::thread::park();
                             }
                         }
-                        Asked::Rejected(why) => panic!("{why:?}"),
+                        Admission::Rejected(why) => panic!("{why:?}"),
                     }
                 }
             });
@@ -248,8 +251,8 @@ impl std::task::Wake for Unpark {
 fn a_level_tells_how_it_is_with_its_longest_queues() {
     let (flow, _clock) = one_level(1, queuing(4, 1, 10));
     let ann = class(&flow, "ann");
-    let _seat = seated(flow.ask(&ann, request(Work::ONE)));
-    let _waiting = [(); 2].map(|()| waits(flow.ask(&ann, request(Work::ONE))));
+    let _seat = seated(flow.ask(&ann, request(WorkEstimate::ONE)));
+    let _waiting = [(); 2].map(|()| waits(flow.ask(&ann, request(WorkEstimate::ONE))));
     let levels = flow.levels(1);
     let only = levels.iter().find(|level| level.name == "only").unwrap();
     assert_eq!((only.seats, only.seats_in_use, only.executing, only.waiting), (1, 1, 1, 2));

@@ -2,17 +2,18 @@
 
 use super::*;
 use crate::control::FlowControl;
-use crate::level::{Asked, Work};
+use crate::level::{Admission, WorkEstimate};
 use crate::testing::{class, list_by, one_level, queuing, request};
 
-fn busy() -> (FlowControl, Vec<Asked>) {
+fn busy() -> (FlowControl, Vec<Admission>) {
     let (flow, clock) = one_level(1, queuing(2, 1, 10));
     clock.set(Duration::from_millis(1_500));
-    let work = Work { initial_seats: 1, final_seats: 3, additional_latency: Duration::from_millis(5) };
+    let work =
+        WorkEstimate { initial_seats: 1, final_seats: 3, additional_latency: Duration::from_millis(5) };
     let ask = |work| flow.ask(&class(&flow, "ann"), request(work));
-    let mut asked = vec![ask(Work::ONE), ask(work)];
+    let mut asked = vec![ask(WorkEstimate::ONE), ask(work)];
     let masters = flow.classify(&list_by("root", &["system:masters".to_owned()]));
-    asked.push(flow.ask(&masters, request(Work::ONE)));
+    asked.push(flow.ask(&masters, request(WorkEstimate::ONE)));
     (flow, asked)
 }
 

@@ -23,13 +23,18 @@ fn everyone() -> Vec<Subject> {
 }
 
 /// Whether the only rule of the only schema matches.
-fn matches(rule: Rule, digest: &Digest<'_>) -> bool {
+fn matches(rule: Rule, digest: &RequestDigest<'_>) -> bool {
     let schema = FlowSchema { rules: vec![rule], ..schema("one", "one", 1, &[]) };
     Matcher::new(&[schema]).find(digest).is_some()
 }
 
-fn on_resource<'a>(verb: &'a str, resource: &'a str, subresource: &'a str, namespace: &'a str) -> Digest<'a> {
-    Digest {
+fn on_resource<'a>(
+    verb: &'a str,
+    resource: &'a str,
+    subresource: &'a str,
+    namespace: &'a str,
+) -> RequestDigest<'a> {
+    RequestDigest {
         user: "ann",
         groups: &[],
         verb,
@@ -73,7 +78,7 @@ fn a_path_matches_with_all_that_is_below_it() {
     let check = |rule: &str, path, expected| {
         let paths = NonResourceRule { verbs: texts(&["get"]), paths: texts(&[rule]) };
         let rule = Rule { subjects: everyone(), non_resource_rules: vec![paths], ..Rule::default() };
-        let digest = Digest { user: "ann", groups: &[], verb: "get", target: Target::Path(path) };
+        let digest = RequestDigest { user: "ann", groups: &[], verb: "get", target: Target::Path(path) };
         assert_eq!(matches(rule, &digest), expected, "{path}");
     };
     check("*", "/anything", true);
@@ -90,7 +95,7 @@ fn service_accounts_are_users_of_a_certain_name() {
         let subject = Subject::ServiceAccount { namespace: namespace.to_owned(), name: name.to_owned() };
         let rule = resource_rule(&["*"], &["*"], &["*"], &["*"]);
         let rule = Rule { subjects: vec![subject], resource_rules: vec![rule], ..Rule::default() };
-        let digest = Digest { user, ..on_resource("get", "pods", "", "a") };
+        let digest = RequestDigest { user, ..on_resource("get", "pods", "", "a") };
         assert_eq!(matches(rule, &digest), expected, "{user}");
     };
     check("a", "b", "system:serviceaccount:a:b", true);
@@ -117,7 +122,7 @@ fn has(list: &[String], text: &str) -> bool {
 }
 
 /// The rules read one by one, as they are written.
-fn plainly(schemas: &[FlowSchema], digest: &Digest<'_>) -> Option<usize> {
+fn plainly(schemas: &[FlowSchema], digest: &RequestDigest<'_>) -> Option<usize> {
     let subject = |subject: &Subject| match subject {
         Subject::User(name) => name == "*" || name == digest.user,
         Subject::Group(name) => name == "*" || digest.groups.contains(name),
@@ -223,8 +228,12 @@ fn what_is_compiled_matches_what_is_written() {
                     namespace: one(&mut rng, &["", "a", "c", "new"]),
                 }
             };
-            let digest =
-                Digest { user: one(&mut rng, &USERS), groups: &groups, verb: one(&mut rng, &VERBS), target };
+            let digest = RequestDigest {
+                user: one(&mut rng, &USERS),
+                groups: &groups,
+                verb: one(&mut rng, &VERBS),
+                target,
+            };
             let expected = plainly(&schemas, &digest);
             found[usize::from(expected.is_some())] += 1;
             assert_eq!(matcher.find(&digest), expected, "{digest:?} {schemas:#?}");

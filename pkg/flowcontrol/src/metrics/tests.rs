@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::config::Configuration;
-use crate::level::{Asked, Work};
+use crate::level::{Admission, WorkEstimate};
 use crate::testing::{class, level, one_level, queuing, request, schema};
 
 /// What an upstream server shows, and the two counters that need an occasion.
@@ -47,7 +47,8 @@ const FAMILIES: [(&str, &str); 33] = [
 #[test]
 fn the_page_has_upstreams_families_and_every_line_is_well_formed() {
     let (flow, clock) = one_level(2, queuing(4, 1, 1));
-    let asked: Vec<Asked> = (0..4).map(|_| flow.ask(&class(&flow, "ann"), request(Work::ONE))).collect();
+    let asked: Vec<Admission> =
+        (0..4).map(|_| flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE))).collect();
     class(&flow, "ann").observe_watchers(5);
     clock.set(Duration::from_secs(1));
     drop(asked);
@@ -90,7 +91,7 @@ fn what_is_removed_takes_its_series_along() {
         flow.collect(&mut page);
         page
     };
-    let seat = flow.ask(&class(&flow, "ann"), request(Work::ONE));
+    let seat = flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE));
     assert!(page().contains("flow_schema=\"all\"") && page().contains("priority_level=\"only\""));
     let schemas = vec![schema("other", "other", 5, &[])];
     flow.configure(Configuration::new(schemas, vec![level("other", 5, None)], 2));
@@ -104,10 +105,10 @@ fn what_is_removed_takes_its_series_along() {
 #[test]
 fn a_schema_that_stays_keeps_its_counts() {
     let (flow, _clock) = one_level(2, queuing(4, 1, 1));
-    drop(flow.ask(&class(&flow, "ann"), request(Work::ONE)));
+    drop(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     let schemas = vec![schema("all", "only", 5, &[])];
     flow.configure(Configuration::new(schemas, vec![level("only", 7, None)], 20));
-    drop(flow.ask(&class(&flow, "ann"), request(Work::ONE)));
+    drop(flow.ask(&class(&flow, "ann"), request(WorkEstimate::ONE)));
     let mut page = String::new();
     flow.collect(&mut page);
     let sample = "dispatched_requests_total{flow_schema=\"all\",priority_level=\"only\"} 2\n";

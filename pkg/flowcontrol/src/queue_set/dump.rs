@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::entries::{Entry, State};
-use super::load::Meters;
-use super::{After, QueueSet};
+use super::load::LoadHistograms;
+use super::{DeferredWork, QueueSet};
 use crate::level::Request;
-use crate::look::QueueState;
 use crate::schema::Schema;
 use crate::seat_seconds::SeatSeconds;
+use crate::snapshot::QueueState;
 
 /// Queues beyond this are in a dump only if somebody is in them.
 const EMPTY_ROWS_MAX: u32 = 65_536;
@@ -138,7 +138,7 @@ impl QueueSet {
     }
 
     /// The load over time, up to `now`.
-    pub(crate) fn meters(&mut self, now: Duration, after: &mut After) -> &Meters {
+    pub(crate) fn meters(&mut self, now: Duration, after: &mut DeferredWork) -> &LoadHistograms {
         self.change(now, after, |_, _| ());
         &self.load.meters
     }
@@ -193,7 +193,7 @@ impl QueueSet {
         // Nobody waits for a seat that is free.
         let next = self.queues.next(self.robin).and_then(|(_, key)| self.entries.get(key));
         let blocked =
-            |next: &Entry| load.seats_in_use >= self.limit.into() || !self.has_room_for(next.width());
+            |next: &Entry| load.seats_in_use >= self.limit.into() || !self.has_seats_for(next.width());
         assert!(next.is_none_or(blocked));
     }
 }

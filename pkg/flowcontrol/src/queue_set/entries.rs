@@ -82,7 +82,7 @@ impl Entry {
     }
 }
 
-fn final_work(work: &crate::level::Work) -> SeatSeconds {
+fn final_work(work: &crate::level::WorkEstimate) -> SeatSeconds {
     SeatSeconds::of(work.final_seats.into(), work.additional_latency)
 }
 

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::entries::{Entry, State};
-use crate::demand::{Integrator, Moments};
+use crate::demand::{PeriodStats, TimeIntegrator};
 use crate::figures::{LENGTH_BOUNDS, Refused};
-use crate::kinds::{Kinds, Phase};
 use crate::level::Rejection;
 use crate::ratio::{Bounds, Ratio};
+use crate::request_counts::{Phase, RequestCounter};
 use crate::seat_seconds::SeatSeconds;
 
 const REQUEST_BOUNDS: &Bounds = &[0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
@@ -18,7 +18,7 @@ const DEMAND_BOUNDS: &Bounds = &[0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.7, 2.0, 2.
 
 /// The load over time, as parts of what there is room for.
 #[derive(Debug, Clone)]
-pub(crate) struct Meters {
+pub(crate) struct LoadHistograms {
     pub(crate) requests_waiting: Ratio,
     pub(crate) requests_executing: Ratio,
     pub(crate) seats_executing: Ratio,
@@ -26,7 +26,7 @@ pub(crate) struct Meters {
 }
 
 /// See the module.
-pub(crate) struct Load {
+pub(crate) struct LevelLoad {
     /// Requests in queues.
     pub(crate) waiting: u64,
     /// Requests that are served; those that linger are none.
@@ -40,16 +40,16 @@ pub(crate) struct Load {
     pub(crate) cancelled: u64,
     /// The readings of the meter of virtual time when somebody from a queue was served last, and at which that was due.
     pub(crate) last_dispatch: Option<(SeatSeconds, SeatSeconds)>,
-    pub(crate) meters: Meters,
-    demand: Integrator,
+    pub(crate) meters: LoadHistograms,
+    demand: TimeIntegrator,
     /// Whether requests wait for nothing here.
     exempt: bool,
-    kinds: Arc<Kinds>,
+    kinds: Arc<RequestCounter>,
 }
 
-impl Load {
-    pub(super) fn new(exempt: bool, kinds: Arc<Kinds>, now: Duration) -> Self {
-        Load {
+impl LevelLoad {
+    pub(super) fn new(exempt: bool, kinds: Arc<RequestCounter>, now: Duration) -> Self {
+        LevelLoad {
             waiting: 0,
             executing: 0,
             seats_in_use: 0,
@@ -58,20 +58,20 @@ impl Load {
             rejected: 0,
             cancelled: 0,
             last_dispatch: None,
-            meters: Meters {
+            meters: LoadHistograms {
                 requests_waiting: Ratio::new(REQUEST_BOUNDS, now),
                 requests_executing: Ratio::new(REQUEST_BOUNDS, now),
                 seats_executing: Ratio::new(SEAT_BOUNDS, now),
                 seats_wanted: Ratio::new(DEMAND_BOUNDS, now),
             },
-            demand: Integrator::new(now),
+            demand: TimeIntegrator::new(now),
             exempt,
             kinds,
         }
     }
 
     /// From now on there is room for so many waiting requests, and seats.
-    pub(super) fn set_room(&mut self, waiting: Option<f64>, seats: Option<f64>, now: Duration) {
+    pub(super) fn set_capacity(&mut self, waiting: Option<f64>, seats: Option<f64>, now: Duration) {
         let meters = &mut self.meters;
         if let Some(waiting) = waiting {
             meters.requests_waiting.set_denominator(waiting, now);
@@ -172,7 +172,7 @@ impl Load {
     }
 
     /// What seats could have been used since the last time that this was asked.
-    pub(super) fn take_demand(&mut self, now: Duration) -> Moments {
+    pub(super) fn take_demand(&mut self, now: Duration) -> PeriodStats {
         self.demand.reset(now)
     }
 }

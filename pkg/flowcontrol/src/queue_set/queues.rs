@@ -6,8 +6,8 @@ use std::ops::Bound::{Excluded, Unbounded};
 use slab::Slab;
 
 use super::entries::{Entries, Entry, Key};
-use crate::dealer::Hand;
 use crate::seat_seconds::SeatSeconds;
+use crate::shuffle_sharding::Hand;
 
 /// A queue: those who wait in it, in order, and what those take who have left it to be served.
 #[derive(Debug, Default)]

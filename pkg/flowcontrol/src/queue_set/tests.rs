@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::figures::SchemaFigures;
-use crate::level::Work;
-use crate::testing::{Bell, request, wide};
+use crate::level::WorkEstimate;
+use crate::testing::{WakeRecorder, request, wide};
 
 /// What upstream's queue set did with random requests: 11 queues of which a flow has 3, with 6 places each, and from 2 to 15
 /// seats. An operation and its time in nanoseconds, the state after it, and who was seated by it.
@@ -20,9 +20,9 @@ fn schema() -> Arc<Schema> {
 
 fn queues(queues: u32, hand: u32, length_limit: u32, seats: u32) -> QueueSet {
     let discipline = Discipline::Queue(Dealer::new(queues, hand).unwrap(), length_limit);
-    let kinds = Arc::new(Kinds::new(Duration::ZERO));
+    let kinds = Arc::new(RequestCounter::new(Duration::ZERO));
     let mut set = QueueSet::new(discipline, kinds, Duration::ZERO);
-    set.set_limit(seats, seats, Duration::ZERO, &mut After::default());
+    set.set_limit(seats, seats, Duration::ZERO, &mut DeferredWork::default());
     set
 }
 
@@ -41,7 +41,7 @@ fn requests_are_seated_when_upstream_seats_them() {
         let [op, state, seated] = line.split('|').map(str::trim).collect::<Vec<_>>().try_into().unwrap();
         let (time, op) = op.split_once(' ').unwrap();
         let now = Duration::from_nanos(time.parse().unwrap());
-        let after = &mut After::default();
+        let after = &mut DeferredWork::default();
         let (verb, arguments) = op.split_once(' ').unwrap_or((op, ""));
         match verb {
             "limit" => set.set_limit(arguments.parse().unwrap(), 1, now, after),
@@ -57,14 +57,14 @@ fn requests_are_seated_when_upstream_seats_them() {
             _ => {
                 let (arguments, verdict) = arguments.rsplit_once(' ').unwrap();
                 let [id, hash, initial, last, latency] = words(arguments);
-                let work = Work {
+                let work = WorkEstimate {
                     initial_seats: initial as u32,
                     final_seats: last as u32,
                     additional_latency: Duration::from_nanos(latency),
                 };
                 let placed = set.ask(&schema, hash, request(work), now, after);
-                assert_eq!(matches!(placed, Placed::Rejected(_)), verdict == "out", "{line}");
-                if let Placed::Seated(key) | Placed::Waits(key) = placed {
+                assert_eq!(matches!(placed, SeatResult::Rejected(_)), verdict == "out", "{line}");
+                if let SeatResult::Seated(key) | SeatResult::Waits(key) = placed {
                     waiting.insert(id, key);
                     keys.insert(id, key);
                 }
@@ -87,22 +87,25 @@ fn requests_are_seated_when_upstream_seats_them() {
 }
 
 /// Asks for somebody whose hash is `hash`.
-fn ask(set: &mut QueueSet, hash: u64, work: Work, millis: u64) -> Placed {
-    set.ask(&schema(), hash, request(work), Duration::from_millis(millis), &mut After::default())
+fn ask(set: &mut QueueSet, hash: u64, work: WorkEstimate, millis: u64) -> SeatResult {
+    set.ask(&schema(), hash, request(work), Duration::from_millis(millis), &mut DeferredWork::default())
 }
 
-fn leave(set: &mut QueueSet, placed: Placed, millis: u64) {
-    let (Placed::Seated(key) | Placed::Waits(key)) = placed else { panic!("{placed:?}") };
-    set.leave(key, Duration::from_millis(millis), &mut After::default());
+fn leave(set: &mut QueueSet, placed: SeatResult, millis: u64) {
+    let (SeatResult::Seated(key) | SeatResult::Waits(key)) = placed else { panic!("{placed:?}") };
+    set.leave(key, Duration::from_millis(millis), &mut DeferredWork::default());
 }
 
 #[test]
 fn a_request_wider_than_all_seats_is_served_alone() {
     let mut set = queues(4, 1, 10, 3);
-    let first = ask(&mut set, 0, Work::ONE, 0);
+    let first = ask(&mut set, 0, WorkEstimate::ONE, 0);
     let giant = ask(&mut set, 0, wide(50), 1);
-    let behind = ask(&mut set, 0, Work::ONE, 2);
-    assert!(matches!((first, giant, behind), (Placed::Seated(_), Placed::Waits(_), Placed::Waits(_))));
+    let behind = ask(&mut set, 0, WorkEstimate::ONE, 2);
+    assert!(matches!(
+        (first, giant, behind),
+        (SeatResult::Seated(_), SeatResult::Waits(_), SeatResult::Waits(_))
+    ));
     leave(&mut set, first, 3);
     assert_eq!((set.load.executing, set.load.seats_in_use), (1, 50));
     leave(&mut set, giant, 4);
@@ -114,7 +117,7 @@ fn whoever_hangs_up_makes_room_for_those_behind() {
     let mut set = queues(4, 1, 10, 3);
     ask(&mut set, 0, wide(2), 0);
     let wide = ask(&mut set, 0, wide(3), 1);
-    ask(&mut set, 0, Work::ONE, 2);
+    ask(&mut set, 0, WorkEstimate::ONE, 2);
     assert_eq!(set.load.executing, 1, "the wide one is next, and there is one seat");
     leave(&mut set, wide, 3);
     assert_eq!((set.load.executing, set.load.waiting), (2, 0));
@@ -123,38 +126,38 @@ fn whoever_hangs_up_makes_room_for_those_behind() {
 #[test]
 fn a_full_queue_turns_away_as_long_as_no_seat_is_free() {
     let mut set = queues(1, 1, 2, 1);
-    let first = ask(&mut set, 0, Work::ONE, 0);
-    ask(&mut set, 0, Work::ONE, 1);
-    ask(&mut set, 0, Work::ONE, 2);
-    assert_eq!(ask(&mut set, 0, Work::ONE, 3), Placed::Rejected(Rejection::QueueFull));
+    let first = ask(&mut set, 0, WorkEstimate::ONE, 0);
+    ask(&mut set, 0, WorkEstimate::ONE, 1);
+    ask(&mut set, 0, WorkEstimate::ONE, 2);
+    assert_eq!(ask(&mut set, 0, WorkEstimate::ONE, 3), SeatResult::Rejected(Rejection::QueueFull));
     leave(&mut set, first, 4);
-    assert!(matches!(ask(&mut set, 0, Work::ONE, 5), Placed::Waits(_)));
+    assert!(matches!(ask(&mut set, 0, WorkEstimate::ONE, 5), SeatResult::Waits(_)));
 }
 
 #[test]
 fn a_level_without_queues_turns_away_when_its_seats_are_taken() {
     let mut set = queues(1, 1, 1, 2);
     set.set_discipline(Discipline::Reject, Duration::ZERO);
-    let first = ask(&mut set, 0, Work::ONE, 0);
-    assert_eq!(ask(&mut set, 0, wide(2), 1), Placed::Rejected(Rejection::ConcurrencyLimit));
+    let first = ask(&mut set, 0, WorkEstimate::ONE, 0);
+    assert_eq!(ask(&mut set, 0, wide(2), 1), SeatResult::Rejected(Rejection::ConcurrencyLimit));
     leave(&mut set, first, 2);
-    assert!(matches!(ask(&mut set, 0, wide(2), 3), Placed::Seated(_)));
+    assert!(matches!(ask(&mut set, 0, wide(2), 3), SeatResult::Seated(_)));
 }
 
 #[test]
 fn an_exempt_level_serves_everybody() {
-    let kinds = Arc::new(Kinds::new(Duration::ZERO));
+    let kinds = Arc::new(RequestCounter::new(Duration::ZERO));
     let mut set = QueueSet::new(Discipline::Exempt, kinds, Duration::ZERO);
     for millis in 0..100 {
-        assert!(matches!(ask(&mut set, 0, wide(10), millis), Placed::Seated(_)));
+        assert!(matches!(ask(&mut set, 0, wide(10), millis), SeatResult::Seated(_)));
     }
-    assert_eq!(set.take_demand(Duration::from_secs(1), &mut After::default()).max, 1_000.0);
+    assert_eq!(set.take_demand(Duration::from_secs(1), &mut DeferredWork::default()).max, 1_000.0);
 }
 
 #[test]
 fn those_who_wait_in_a_queue_that_is_taken_away_are_served() {
     let mut set = queues(64, 1, 10, 1);
-    let placed: Vec<Placed> = (0..64).map(|hash| ask(&mut set, hash, Work::ONE, 0)).collect();
+    let placed: Vec<SeatResult> = (0..64).map(|hash| ask(&mut set, hash, WorkEstimate::ONE, 0)).collect();
     set.set_discipline(Discipline::Queue(Dealer::new(2, 1).unwrap(), 10), Duration::ZERO);
     assert_eq!(set.queue_rows().len(), 64);
     for placed in placed {
@@ -168,24 +171,25 @@ fn those_who_wait_in_a_queue_that_is_taken_away_are_served() {
 #[test]
 fn a_level_without_seats_serves_nobody_until_it_gets_some() {
     let mut set = queues(4, 1, 10, 0);
-    let Placed::Waits(key) = ask(&mut set, 0, Work::ONE, 0) else { panic!("no seats") };
-    let bell = Bell::default();
+    let SeatResult::Waits(key) = ask(&mut set, 0, WorkEstimate::ONE, 0) else { panic!("no seats") };
+    let bell = WakeRecorder::default();
     assert!(set.poll(key, &bell.waker(7)).is_err());
-    let mut after = After::default();
+    let mut after = DeferredWork::default();
     set.set_limit(1, 1, Duration::from_millis(30), &mut after);
-    after.conclude();
-    assert_eq!(bell.rung(), [7]);
+    after.run_deferred();
+    assert_eq!(bell.take_woken(), [7]);
     assert_eq!(set.poll(key, &bell.waker(7)).ok(), Some(Duration::from_millis(30)));
 }
 
 #[test]
 fn an_end_wider_than_all_seats_is_made_narrower_and_longer() {
     let mut set = queues(4, 1, 10, 4);
-    let work = Work { initial_seats: 1, final_seats: 10, additional_latency: Duration::from_millis(4) };
+    let work =
+        WorkEstimate { initial_seats: 1, final_seats: 10, additional_latency: Duration::from_millis(4) };
     let placed = ask(&mut set, 0, work, 0);
     assert_eq!(set.load.seats_in_use, 4);
     leave(&mut set, placed, 5);
     assert_eq!(set.next_due(), Some(Duration::from_millis(15)));
-    assert_eq!(set.release(Duration::from_millis(15), &mut After::default()), None);
+    assert_eq!(set.release(Duration::from_millis(15), &mut DeferredWork::default()), None);
     assert!(set.is_unused() && set.load.seats_waiting == 0 && set.load.seats_in_use == 0);
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use crate::config::Queuing;
 use crate::control::FlowControl;
-use crate::dealer::Dealer;
-use crate::level::{Asked, Seat, Waiting, Work};
-use crate::testing::{Bell, HandClock, Rng, class, one_level, queuing, request, wide};
+use crate::level::{Admission, Seat, Waiting, WorkEstimate};
+use crate::shuffle_sharding::Dealer;
+use crate::testing::{ManualClock, Rng, WakeRecorder, class, one_level, queuing, request, wide};
 
 /// What a flow wants.
-struct Wish {
+struct FlowDemand {
     width: u32,
     /// How long its requests take on average; half to one and a half times that.
     takes: Duration,
@@ -26,19 +26,19 @@ struct Wish {
 
 /// What a flow got.
 #[derive(Debug, Default, Clone)]
-struct Got {
+struct FlowService {
     /// Seat-seconds.
     work: f64,
     waits: Vec<Duration>,
 }
 
-struct Scene {
+struct FairnessSimulation {
     flow: FlowControl,
-    clock: Arc<HandClock>,
+    clock: Arc<ManualClock>,
     users: Vec<String>,
-    wishes: Vec<Wish>,
+    wishes: Vec<FlowDemand>,
     rng: Rng,
-    bell: Bell,
+    bell: WakeRecorder,
     waiting: BTreeMap<u64, (usize, Waiting)>,
     /// When who is done; nobody, if somebody comes then.
     events: BinaryHeap<Reverse<(Duration, u64, usize)>>,
@@ -47,7 +47,7 @@ struct Scene {
     now: Duration,
     /// From when on is counted.
     from: Duration,
-    got: Vec<Got>,
+    got: Vec<FlowService>,
 }
 
 /// Users whose flows have no queue in common.
@@ -68,22 +68,22 @@ fn apart(flow: &FlowControl, count: usize, queuing: Queuing) -> Vec<String> {
     users
 }
 
-impl Scene {
-    fn new(seats: u32, queuing: Queuing, wishes: Vec<Wish>) -> Self {
+impl FairnessSimulation {
+    fn new(seats: u32, queuing: Queuing, wishes: Vec<FlowDemand>) -> Self {
         let (flow, clock) = one_level(seats, Some(queuing));
         let users = apart(&flow, wishes.len(), queuing);
         let mut events = BinaryHeap::new();
         for (flow, wish) in wishes.iter().enumerate() {
             (0..wish.at_once).for_each(|_| events.push(Reverse((Duration::ZERO, u64::MAX, flow))));
         }
-        Scene {
+        FairnessSimulation {
             flow,
             clock,
             users,
-            got: vec![Got::default(); wishes.len()],
+            got: vec![FlowService::default(); wishes.len()],
             wishes,
             rng: Rng(7),
-            bell: Bell::default(),
+            bell: WakeRecorder::default(),
             waiting: BTreeMap::new(),
             events,
             served: BTreeMap::new(),
@@ -93,7 +93,7 @@ impl Scene {
         }
     }
 
-    fn run(mut self, until: Duration) -> Vec<Got> {
+    fn run(mut self, until: Duration) -> Vec<FlowService> {
         while let Some(Reverse((at, id, flow))) = self.events.pop() {
             if at > until {
                 break;
@@ -107,7 +107,7 @@ impl Scene {
                 }
                 None => self.arrive(flow),
             }
-            for id in self.bell.rung() {
+            for id in self.bell.take_woken() {
                 self.poll(id);
             }
         }
@@ -119,12 +119,12 @@ impl Scene {
         let id = self.next;
         self.next += 1;
         match self.flow.ask(&class, request(wide(self.wishes[flow].width))) {
-            Asked::Seated(seat) => self.serve(id, flow, seat),
-            Asked::Waits(waiting) => {
+            Admission::Seated(seat) => self.serve(id, flow, seat),
+            Admission::Waits(waiting) => {
                 self.waiting.insert(id, (flow, waiting));
                 self.poll(id);
             }
-            Asked::Rejected(why) => panic!("{why:?}"),
+            Admission::Rejected(why) => panic!("{why:?}"),
         }
     }
 
@@ -138,7 +138,7 @@ impl Scene {
     }
 
     fn serve(&mut self, id: u64, flow: usize, seat: Seat) {
-        let Wish { width, takes, .. } = self.wishes[flow];
+        let FlowDemand { width, takes, .. } = self.wishes[flow];
         let nanos = takes.as_nanos() as u64;
         let takes = Duration::from_nanos(nanos / 2 + self.rng.below(nanos));
         if self.now >= self.from {
@@ -150,13 +150,13 @@ impl Scene {
     }
 }
 
-fn greedy(width: u32, millis: u64) -> Wish {
-    Wish { width, takes: Duration::from_millis(millis), at_once: 90, rests: Duration::ZERO }
+fn greedy(width: u32, millis: u64) -> FlowDemand {
+    FlowDemand { width, takes: Duration::from_millis(millis), at_once: 90, rests: Duration::ZERO }
 }
 
 fn check_equal_parts(queuing: Queuing) {
     let wishes = vec![greedy(1, 5), greedy(1, 40), greedy(2, 10), greedy(1, 20), greedy(2, 3)];
-    let got = Scene::new(20, queuing, wishes).run(Duration::from_secs(20));
+    let got = FairnessSimulation::new(20, queuing, wishes).run(Duration::from_secs(20));
     let least = got.iter().map(|got| got.work).fold(f64::INFINITY, f64::min);
     let most = got.iter().map(|got| got.work).fold(0.0, f64::max);
     let work: Vec<f64> = got.iter().map(|got| got.work).collect();
@@ -179,7 +179,7 @@ fn whoever_waits_is_served_within_the_time_that_the_queues_need() {
         vec![greedy(1, 2), greedy(1, 10), greedy(25, 10), greedy(10, 30), greedy(2, 5), greedy(1, 1)];
     let widest = wishes.iter().map(|wish| f64::from(wish.width) * wish.takes.as_secs_f64() * 1.5);
     let (most_work, flows) = (widest.fold(0.0, f64::max), wishes.len() as f64);
-    let got = Scene::new(20, queuing, wishes).run(Duration::from_secs(20));
+    let got = FairnessSimulation::new(20, queuing, wishes).run(Duration::from_secs(20));
     // A flow has 90 requests in its queue at most, and a sixth of the seats. Wide requests leave some of these empty.
     let bound = Duration::from_secs_f64(90.0 * most_work * flows / 20.0 * 1.5);
     let longest = got.iter().flat_map(|got| &got.waits).max().unwrap();
@@ -189,11 +189,16 @@ fn whoever_waits_is_served_within_the_time_that_the_queues_need() {
 
 #[test]
 fn a_quiet_flow_is_served_as_soon_as_a_seat_is_free() {
-    let quiet =
-        Wish { width: 1, takes: Duration::from_millis(1), at_once: 1, rests: Duration::from_millis(50) };
-    let crowd = Wish { at_once: 1_000, ..greedy(1, 20) };
-    let got = Scene::new(10, queuing(64, 6, 1_000).unwrap(), vec![crowd, quiet]).run(Duration::from_secs(20));
-    let longest = |got: &Got| got.waits.iter().max().copied().unwrap();
+    let quiet = FlowDemand {
+        width: 1,
+        takes: Duration::from_millis(1),
+        at_once: 1,
+        rests: Duration::from_millis(50),
+    };
+    let crowd = FlowDemand { at_once: 1_000, ..greedy(1, 20) };
+    let got = FairnessSimulation::new(10, queuing(64, 6, 1_000).unwrap(), vec![crowd, quiet])
+        .run(Duration::from_secs(20));
+    let longest = |got: &FlowService| got.waits.iter().max().copied().unwrap();
     // With ten seats taken for up to 30 ms there is one within a few milliseconds.
     assert!(longest(&got[1]) < Duration::from_millis(15), "{:?}", longest(&got[1]));
     assert!(longest(&got[0]) > Duration::from_millis(1_000), "{:?}", longest(&got[0]));
@@ -203,20 +208,23 @@ fn a_quiet_flow_is_served_as_soon_as_a_seat_is_free() {
 #[test]
 fn work_that_lingers_counts_in_the_part_of_its_flow() {
     let (flow, clock) = one_level(4, queuing(8, 1, 100));
-    let work = Work { initial_seats: 1, final_seats: 4, additional_latency: Duration::from_millis(10) };
+    let work =
+        WorkEstimate { initial_seats: 1, final_seats: 4, additional_latency: Duration::from_millis(10) };
     let class = class(&flow, "ann");
-    let Asked::Seated(seat) = flow.ask(&class, request(work)) else { panic!("there are seats") };
+    let Admission::Seated(seat) = flow.ask(&class, request(work)) else { panic!("there are seats") };
     clock.set(Duration::from_millis(5));
     drop(seat);
-    let Asked::Waits(mut waiting) = flow.ask(&class, request(Work::ONE)) else { panic!("all seats linger") };
-    let bell = Bell::default();
+    let Admission::Waits(mut waiting) = flow.ask(&class, request(WorkEstimate::ONE)) else {
+        panic!("all seats linger")
+    };
+    let bell = WakeRecorder::default();
     let waker = bell.waker(1);
     let mut context = Context::from_waker(&waker);
     assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
     let driver = bell.waker(2);
-    assert_eq!(flow.poll_lingering(&driver), Some(Duration::from_millis(15)));
+    assert_eq!(flow.poll_releases(&driver), Some(Duration::from_millis(15)));
     clock.set(Duration::from_millis(15));
-    assert_eq!(flow.poll_lingering(&driver), None);
-    assert_eq!(bell.rung(), [1]);
+    assert_eq!(flow.poll_releases(&driver), None);
+    assert_eq!(bell.take_woken(), [1]);
     assert!(Pin::new(&mut waiting).poll(&mut context).is_ready());
 }

@@ -6,11 +6,11 @@
 
 use std::cell::Cell;
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
+use schema::memory::BudgetExceeded;
 use schema::object::{self, Object as Tree};
-use schema::proto::inplace::{Irregular, MapRef, MemberRef, MessageRef};
-use schema::room::NoRoom;
+use schema::proto::inplace::{MapRef, MemberRef, MessageRef, NotInPlace};
 
 /// A struct or map.
 ///
@@ -37,8 +37,8 @@ impl<'a> Given<'a> {
     ///
     /// # Errors
     /// The object would have become too large.
-    pub(crate) fn done(&self) -> Result<(), NoRoom> {
-        if self.full.get() { Err(NoRoom) } else { Ok(()) }
+    pub(crate) fn done(&self) -> Result<(), BudgetExceeded> {
+        if self.full.get() { Err(BudgetExceeded) } else { Ok(()) }
     }
 }
 
@@ -214,7 +214,7 @@ impl<'a> Object<'a> {
             }
             Form::Bytes(place) => {
                 let MemberRef::Map(map) = place.get(name) else { return };
-                let is_kept = |entry: Result<(&str, MemberRef<'_>), Irregular>| match entry {
+                let is_kept = |entry: Result<(&str, MemberRef<'_>), NotInPlace>| match entry {
                     Ok((_, MemberRef::Quantity(text) | MemberRef::Text(text))) => other(text).is_none(),
                     entry => entry.is_ok(),
                 };
@@ -404,7 +404,7 @@ impl<'a> Place<'a> {
 
     fn each(
         &self,
-        items: impl Iterator<Item = Result<MemberRef<'a>, Irregular>>,
+        items: impl Iterator<Item = Result<MemberRef<'a>, NotInPlace>>,
         given: &Given<'_>,
         mut rule: impl FnMut(&mut Object<'_>),
     ) {
@@ -412,7 +412,7 @@ impl<'a> Place<'a> {
             match item {
                 Ok(MemberRef::Message(message)) => self.visit(Some(message), given, &mut rule),
                 Ok(_) => {}
-                Err(Irregular) => self.want(),
+                Err(NotInPlace) => self.want(),
             }
             if self.wanting.get() {
                 return;

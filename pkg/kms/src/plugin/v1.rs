@@ -7,7 +7,7 @@ use prost::Message;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::{Calls, failed};
+use super::{PluginConnection, failed};
 
 /// The version of the interface, which both sides name.
 pub(crate) const VERSION: &str = "v1beta1";
@@ -59,18 +59,18 @@ pub(crate) trait Plugin: Send + Sync + 'static {
 
 /// A plugin at a socket. It is asked for its version first, once.
 pub(crate) struct SocketPlugin {
-    calls: Calls,
+    calls: PluginConnection,
     version: OnceCell<()>,
 }
 
 impl SocketPlugin {
-    pub(crate) fn new(calls: Calls) -> Self {
+    pub(crate) fn new(calls: PluginConnection) -> Self {
         SocketPlugin { calls, version: OnceCell::new() }
     }
 
     /// That the plugin speaks this version. Whoever waits for somebody else to find out waits no longer than `end`.
     async fn agreed(&self, end: Instant) -> Result<(), Error> {
-        let agreed = tokio::time::timeout_at(end, self.version.get_or_try_init(|| self.ask_version(end)));
+        let agreed = tokio::time::timeout_at(end, self.version.get_or_try_init(|| self.request_version(end)));
         match agreed.await {
             Ok(agreed) => agreed.copied(),
             Err(_) => Err(Error::away(
@@ -79,7 +79,7 @@ impl SocketPlugin {
         }
     }
 
-    async fn ask_version(&self, end: Instant) -> Result<(), Error> {
+    async fn request_version(&self, end: Instant) -> Result<(), Error> {
         let request = VersionRequest { version: VERSION.to_owned() };
         let answer: Result<VersionResponse, _> = self.calls.call(VERSION_METHOD, request, end).await;
         match answer {

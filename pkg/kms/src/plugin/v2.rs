@@ -10,7 +10,7 @@ use prost::Message;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use super::{Calls, failed};
+use super::{PluginConnection, failed};
 use crate::Figures;
 
 pub(crate) const STATUS: &str = "/v2.KeyManagementService/Status";
@@ -95,12 +95,12 @@ pub(crate) trait Plugin: Send + Sync + 'static {
 /// A plugin at a socket. Calls are counted.
 pub(crate) struct SocketPlugin {
     provider: Arc<str>,
-    calls: Calls,
+    calls: PluginConnection,
     figures: Arc<Figures>,
 }
 
 impl SocketPlugin {
-    pub(crate) fn new(provider: &str, calls: Calls, figures: Arc<Figures>) -> Self {
+    pub(crate) fn new(provider: &str, calls: PluginConnection, figures: Arc<Figures>) -> Self {
         SocketPlugin { provider: provider.into(), calls, figures }
     }
 

@@ -8,10 +8,10 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::field::joined;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 use arc_swap::ArcSwapOption;
+use component_base::clock::Clock;
 use encryption::cipher::ExtendedGcm;
 use encryption::{Error, Random};
 use smallvec::SmallVec;
@@ -19,17 +19,17 @@ use tokio::time::Instant;
 
 use super::object::{Kind, Source, key_id_errors};
 use super::sources::Dek;
-use crate::health::{Health, Unwell};
+use crate::health::{Health, Unhealthy};
 use crate::plugin::v2::{EncryptRequest, EncryptResponse, Plugin, StatusResponse};
 use crate::{Figures, Fingerprint, Plugins, hash_if_any};
 
 /// How long to wait until the plugin is asked again that is well, and that is not.
-const WELL_INTERVAL: Duration = Duration::from_secs(60);
-const UNWELL_INTERVAL: Duration = Duration::from_secs(10);
+const HEALTHY_INTERVAL: Duration = Duration::from_secs(60);
+const UNHEALTHY_INTERVAL: Duration = Duration::from_secs(10);
 /// For how long values may be written with a seed, in seconds.
 const WRITE_SECONDS_MAX: u32 = 3 * 60;
 /// How much of what a plugin says of itself is told.
-const SAID_BYTES_MAX: usize = 1024;
+const STATUS_TEXT_BYTES_MAX: usize = 1024;
 
 /// A seed that values are written with.
 pub(super) struct WriteSource {
@@ -90,7 +90,7 @@ impl Probe {
     ///
     /// # Errors
     /// There is none, or the plugin has not confirmed it for too long.
-    pub(super) fn writing(&self) -> Result<Arc<State>, Error> {
+    pub(super) fn write_state(&self) -> Result<Arc<State>, Error> {
         let state = self.state()?;
         if Instant::now() > state.expires {
             return Err(Error::new(format!(
@@ -118,19 +118,19 @@ impl Probe {
             let well = self.check().await.inspect_err(|error| {
                 tracing::warn!(provider = &*self.name, %error, "KMS plugin failed its health check");
             });
-            tokio::time::sleep(if well.is_ok() { WELL_INTERVAL } else { UNWELL_INTERVAL }).await;
+            tokio::time::sleep(if well.is_ok() { HEALTHY_INTERVAL } else { UNHEALTHY_INTERVAL }).await;
         }
     }
 
-    async fn look(&self) -> Result<(), Unwell> {
+    async fn look(&self) -> Result<(), Unhealthy> {
         match self.plugin.status().await {
-            Ok(status) => self.judge(&status).await.map_err(Unwell::because),
-            Err(error) => Err(Unwell::of("status", error)),
+            Ok(status) => self.validate_status(&status).await.map_err(Unhealthy::reported),
+            Err(error) => Err(Unhealthy::of("status", error)),
         }
     }
 
     /// Judges what a plugin says of itself, and changes the seed when its key has changed.
-    async fn judge(&self, status: &StatusResponse) -> Result<(), Error> {
+    async fn validate_status(&self, status: &StatusResponse) -> Result<(), Error> {
         let StatusResponse { version, healthz, key_id } = status;
         let mut errors = Vec::new();
         if healthz != "ok" {
@@ -143,7 +143,7 @@ impl Probe {
             errors.push(format!("got invalid KMSv2 KeyID hash {hash:?}: {error}"));
         } else {
             self.figures.told(&self.name, key_id, self.clock.now());
-            errors.extend(self.follow(key_id).await.err());
+            errors.extend(self.confirm_or_replace_seed(key_id).await.err());
         }
         match joined(errors) {
             None => Ok(()),
@@ -167,7 +167,7 @@ impl Probe {
 
     /// Confirms the seed, or makes another when the plugin's key is no longer the one that sealed it. If that fails the
     /// old one stays for its time.
-    async fn follow(&self, key_id: &str) -> Result<(), String> {
+    async fn confirm_or_replace_seed(&self, key_id: &str) -> Result<(), String> {
         let old = self.state.load_full();
         // The time runs from before the call that seals.
         let expires = Instant::now() + Duration::from_secs(u64::from(WRITE_SECONDS_MAX));
@@ -232,7 +232,7 @@ const NO_STATE: &str = "got unexpected nil transformer";
 
 /// The beginning of what a plugin said.
 fn said(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(SAID_BYTES_MAX)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(STATUS_TEXT_BYTES_MAX)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -77,10 +77,10 @@ async fn a_state_that_is_not_the_current_one_any_more_is_not_written_and_not_del
     let second = client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
     let stale = client.update("ns", "a", &mut |_| Ok(with_datum(&first, "3"))).await;
     assert_eq!(failure(stale), (409, Reason::Conflict));
-    assert_eq!(failure(client.delete_as_seen(&first).await), (409, Reason::Conflict));
+    assert_eq!(failure(client.delete_exact(&first).await), (409, Reason::Conflict));
     let other = Preconditions { uid: Some("other".to_owned()), ..Preconditions::default() };
     assert_eq!(failure(client.delete("ns", "a", other).await), (409, Reason::Conflict));
-    assert!(client.delete_as_seen(&second).await.unwrap());
+    assert!(client.delete_exact(&second).await.unwrap());
     assert!(!client.delete("ns", "a", Preconditions::default()).await.unwrap());
 }
 
@@ -122,16 +122,16 @@ async fn what_is_kept_is_written_only_when_it_differs() {
         None => Some(config_map("a", "1")),
         Some(current) => (datum(current) != "1").then(|| with_datum(current, "1")),
     };
-    assert!(client.keep("ns", "a", &wanted).await.unwrap().written);
+    assert!(client.reconcile("ns", "a", &wanted).await.unwrap().written);
     let revision = cluster.memory.current_revision().await.unwrap();
-    let kept = client.keep("ns", "a", &wanted).await.unwrap();
+    let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
     assert_eq!((kept.written, datum(&kept.object.unwrap())), (false, "1"));
     assert_eq!(cluster.memory.current_revision().await.unwrap(), revision);
     client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
     client.list("ns", Read::Latest).await.unwrap();
-    let kept = client.keep("ns", "a", &wanted).await.unwrap();
+    let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
     assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "1"));
-    let kept = client.keep("ns", "b", &|_| None).await.unwrap();
+    let kept = client.reconcile("ns", "b", &|_| None).await.unwrap();
     assert_eq!((kept.written, kept.object), (false, None));
 }
 
@@ -147,7 +147,7 @@ async fn what_went_away_before_the_cache_knew_is_made_anew() {
         client.create(config_map("a", "old")).await.unwrap();
         client.list("ns", Read::Latest).await.unwrap();
         client.delete("ns", "a", Preconditions::default()).await.unwrap();
-        let kept = client.keep("ns", "a", &wanted).await.unwrap();
+        let kept = client.reconcile("ns", "a", &wanted).await.unwrap();
         assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "new"));
         client.delete("ns", "a", Preconditions::default()).await.unwrap();
     }

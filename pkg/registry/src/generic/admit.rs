@@ -18,7 +18,11 @@ pub trait Admit: Send + Sync {
 
     /// What is wrong with an object that its kind's strategy has prepared, as far as it depends on who sent it. It is
     /// told together with what else is wrong. `None` for the many kinds where nothing does.
-    fn faults<'f>(&'f self, _new: &'f Object, _old: Option<&'f Object>) -> Option<BoxFuture<'f, ErrorList>> {
+    fn validation_errors<'f>(
+        &'f self,
+        _new: &'f Object,
+        _old: Option<&'f Object>,
+    ) -> Option<BoxFuture<'f, ErrorList>> {
         None
     }
 

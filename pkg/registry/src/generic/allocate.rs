@@ -44,29 +44,29 @@ pub trait Claim: Send {
 
 /// How a write ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum WriteResult {
     Written,
     NotWritten,
     /// The store did not answer.
     Unknown,
 }
 
-impl Ending {
+impl WriteResult {
     pub(super) fn of<T>(result: &Result<T>) -> Self {
         match result {
-            Ok(_) => Ending::Written,
-            Err(status) if status.reason == Reason::ServerTimeout => Ending::Unknown,
-            Err(_) => Ending::NotWritten,
+            Ok(_) => WriteResult::Written,
+            Err(status) if status.reason == Reason::ServerTimeout => WriteResult::Unknown,
+            Err(_) => WriteResult::NotWritten,
         }
     }
 }
 
 /// The end of an optional claim.
-pub(super) async fn settle(claim: Option<Box<dyn Claim>>, ending: Ending) {
+pub(super) async fn settle(claim: Option<Box<dyn Claim>>, ending: WriteResult) {
     match (claim, ending) {
-        (Some(claim), Ending::Written) => claim.commit().await,
-        (Some(claim), Ending::NotWritten) => claim.revert().await,
-        (Some(_), Ending::Unknown) | (None, _) => {}
+        (Some(claim), WriteResult::Written) => claim.commit().await,
+        (Some(claim), WriteResult::NotWritten) => claim.revert().await,
+        (Some(_), WriteResult::Unknown) | (None, _) => {}
     }
 }
 

@@ -10,15 +10,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::managed_fields::Conversions;
+use api::managed_fields::PendingConversions;
 use api::resources::custom::CustomKind;
-use api::resources::{Handle, Resource, Storage as StorageRow};
+use api::resources::{Handle, Resource, StorageSpec};
 use api::structural::Coercion;
-use apimachinery::features::Gate;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use bytes::Bytes;
 use cacher::{Budget, Element, HeaderBuilder, Representation};
+use component_base::features::Gate;
 use schema::json;
 use schema::object::Object;
 use storage::KeyValue;
@@ -75,7 +75,7 @@ impl Registry {
     pub(super) fn conversion(
         &self,
         row: &Resource<'_>,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
     ) -> Result<Option<Conversion>> {
         if !storage.custom.is_some_and(|kind| kind.converts_by_webhook) {
             return Ok(None);
@@ -101,11 +101,11 @@ impl Registry {
     pub(super) async fn answer(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow<'_>,
-        open: &Conversions,
+        storage: &StorageSpec<'_>,
+        open: &PendingConversions,
     ) -> Result<()> {
         let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
-        let conversion = self.conversion(target.row, storage)?.ok_or_else(unknown)?;
+        let conversion = self.conversion(target.resource, storage)?.ok_or_else(unknown)?;
         for question in open.open() {
             let answer = conversion.one(question.object.clone(), &question.to).await;
             open.answer(question, answer.map_err(|status| status.message.clone()));
@@ -117,7 +117,7 @@ impl Registry {
     ///
     /// # Errors
     /// As that.
-    pub async fn answer_questions(&self, target: &Target<'_>, open: &Conversions) -> Result<()> {
+    pub async fn run_conversions(&self, target: &Target<'_>, open: &PendingConversions) -> Result<()> {
         self.answer(target, self.storage_of(target, "create")?, open).await
     }
 
@@ -139,11 +139,11 @@ impl Registry {
     pub(super) async fn current(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         kv: &KeyValue,
     ) -> Result<Object> {
         let object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
-        match self.conversion(target.row, storage)? {
+        match self.conversion(target.resource, storage)? {
             Some(conversion) => conversion.object(object).await,
             None => Ok(object),
         }
@@ -156,11 +156,11 @@ impl Registry {
     pub(super) async fn to_store(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         object: &Object,
         value: &Bytes,
     ) -> Result<Bytes> {
-        let converted = match self.conversion(target.row, storage)? {
+        let converted = match self.conversion(target.resource, storage)? {
             Some(conversion) => conversion.to_store(object).await?,
             None if storage.custom.is_none() => return self.older.bytes(storage, value),
             None => Cow::Borrowed(object),
@@ -186,19 +186,19 @@ impl Registry {
     pub(super) async fn as_read(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         value: Bytes,
         written: &Bytes,
     ) -> Result<Bytes> {
-        let Some(conversion) = self.conversion(target.row, storage)? else {
+        let Some(conversion) = self.conversion(target.resource, storage)? else {
             // What is stored is read with the defaults of its version, which a body of another one has not had, and one
             // whose status was left out has had for nothing.
             let is_completed = |kind: &CustomKind| {
-                storage.group_version != target.row.group_version
+                storage.group_version != target.resource.group_version
                     || kind.fills_in_status(storage.group_version)
             };
             return if storage.custom.is_some_and(is_completed) {
-                codec::as_read_again(storage, &value, self.gates())
+                codec::custom_reader_form(storage, &value, self.gates())
             } else {
                 Ok(codec::as_read(storage, value, self.gates()))
             };
@@ -217,7 +217,7 @@ impl Conversion {
         self.row.row().group_version
     }
 
-    fn storage(&self) -> &StorageRow<'_> {
+    fn storage(&self) -> &StorageSpec<'_> {
         self.row.row().stored_form()
     }
 
@@ -292,7 +292,7 @@ impl Conversion {
         selected: bool,
     ) -> Result<Vec<Arc<Element>>> {
         // Who waits for a webhook that does not answer goes on alone.
-        let turn = if elements.iter().any(|element| self.asks(element)) {
+        let turn = if elements.iter().any(|element| self.needs_webhook(element)) {
             timeout(TURN_MAX, self.watches.lock()).await.ok()
         } else {
             None
@@ -303,7 +303,7 @@ impl Conversion {
     }
 
     /// Whether it takes a question to convert an element.
-    fn asks(&self, element: &Element) -> bool {
+    fn needs_webhook(&self, element: &Element) -> bool {
         element.value().is_ok_and(|value| !self.is_of(value))
             && element.memo().get(self.representation(), &self.budget).is_none()
     }

@@ -2,12 +2,12 @@
 //! somebody finds out which they are, and how they are removed all the same.
 
 use api::options::IGNORE_STORE_READ_ERROR;
-use api::resources::Storage as StorageRow;
-use apimachinery::features::Gate;
+use api::resources::StorageSpec;
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Cause, Details, Reason, Status};
 use cacher::{Damage, Element, Scope};
+use component_base::features::Gate;
 use storage::Written;
 
 use super::{Registry, Result, StoredResource, Target, error};
@@ -24,7 +24,7 @@ impl Registry {
     pub(super) fn get_failed(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         failure: cacher::Error,
     ) -> Box<Status> {
         let resource = target.group_resource();
@@ -34,7 +34,7 @@ impl Registry {
                 let prefix = self.stored(storage).map(|stored| stored.resource.config().prefix.clone());
                 let name = prefix.ok().and_then(|prefix| key.strip_prefix(&prefix).map(str::to_owned));
                 let shown = format!("/{}/{}", storage.prefix, name.unwrap_or_default());
-                Status::internal_error(told(&shown, damage, revision, &message)).into()
+                Status::internal_error(damage_text(&shown, damage, revision, &message)).into()
             }
             failure => error::read(&resource, "get", failure),
         }
@@ -73,7 +73,7 @@ impl Registry {
         }
         let message = format!("failed to read one or more {resource} from the storage");
         tracing::error!(objects = causes.len(), "{message}");
-        let (group, kind) = (target.row.group.to_owned(), target.row.plural.to_owned());
+        let (group, kind) = (target.resource.group.to_owned(), target.resource.plural.to_owned());
         let details = Details { name: "list".to_owned(), group, kind, causes, ..Details::default() };
         Status::failure(500, Reason::StorageReadError, message).with_details(details).into()
     }
@@ -109,7 +109,7 @@ impl Registry {
 }
 
 /// What is wrong with an object, in the words of upstream's storage errors.
-fn told(key: &str, damage: Damage, revision: i64, message: &str) -> String {
+fn damage_text(key: &str, damage: Damage, revision: i64, message: &str) -> String {
     let (what, revision) = match damage {
         Damage::Sealed => ("data from the storage is not transformable", 0),
         Damage::Malformed => ("object not decodable", revision),
@@ -125,7 +125,7 @@ fn cause(element: &Element) -> Option<Cause> {
     let (damage, message) = element.damage()?;
     Some(Cause {
         reason: "UnexpectedServerResponse".to_owned(),
-        message: told(element.key(), damage, element.revision(), message),
+        message: damage_text(element.key(), damage, element.revision(), message),
         field: element.key().to_owned(),
     })
 }
@@ -134,12 +134,12 @@ fn refused(target: &Target<'_>) -> Box<Status> {
     let detail = "is exclusively used to delete corrupt object(s), try again by removing this option";
     let error = Error::invalid(&Path::root(IGNORE_STORE_READ_ERROR), true, detail);
     // Upstream has the resource where others have the kind.
-    let kind = GroupKind::new(target.row.group, target.row.plural);
+    let kind = GroupKind::new(target.resource.group, target.resource.plural);
     Status::invalid(&kind, target.name, &[error].into()).into()
 }
 
 /// Nothing is known of the object but its name.
 fn removed(target: &Target<'_>) -> Status {
-    let (name, kind) = (target.name.to_owned(), target.row.kind.to_owned());
+    let (name, kind) = (target.name.to_owned(), target.resource.kind.to_owned());
     Status::success(Details { name, kind, ..Details::default() })
 }

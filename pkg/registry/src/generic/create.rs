@@ -1,6 +1,6 @@
 //! POST.
 
-use api::resources::Storage as StorageRow;
+use api::resources::StorageSpec;
 use apimachinery::field::ErrorList;
 use apimachinery::names;
 use apimachinery::status::{Reason, Status};
@@ -11,7 +11,7 @@ use jsontree::Value;
 use schema::object::Object;
 use storage::{Revision, Written};
 
-use super::allocate::{Ending, settle};
+use super::allocate::{WriteResult, settle};
 use super::dryrun::DryRun;
 use super::{Admit, Registry, Result, Target, error, trace};
 use crate::{Stored, StoredRef, codec, meta};
@@ -77,14 +77,14 @@ impl Registry {
             None => None,
         };
         let created = self.write_new(target, storage, object, request).await;
-        settle(claim, Ending::of(&created)).await;
+        settle(claim, WriteResult::of(&created)).await;
         created
     }
 
     async fn write_new(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
     ) -> Result<Stored> {
@@ -135,21 +135,21 @@ impl Registry {
     async fn put_new(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow<'_>,
+        storage: &StorageSpec<'_>,
         key: &str,
         object: &Object,
         dry_run: bool,
     ) -> Result<(Bytes, Bytes, Written)> {
         let span = trace::write("Create etcd3", target, key);
         span.event("About to Encode");
-        let object = codec::storable(target.row, storage, object).map_err(Status::unmapped)?;
+        let object = codec::stored_form(target.resource, storage, object).map_err(Status::unmapped)?;
         let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         span.event_with("Encode succeeded", "len", value.len());
         span.event("TransformToStorage succeeded");
         let dry = DryRun::of(&self.delegator);
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
         let stored = self.to_store(target, storage, &object, &value).await?;
-        let put = store.put(key, stored.clone(), 0, self.ttl(target.row));
+        let put = store.put(key, stored.clone(), 0, self.ttl(target.resource));
         let written = span.clone().within(put).await;
         span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
         let written = written.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
@@ -185,19 +185,19 @@ impl Registry {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         let settings = self.settings;
         let context = strategy::Context { user, now, entropy: &*self.entropy, settings, shares_labels };
-        for text in kinds::warnings::before_create(target.row, object, self.gates()) {
+        for text in kinds::warnings::before_create(target.resource, object, self.gates()) {
             admit.warn(text);
         }
-        strategy::prepare_for_create(target.row, object, &context);
-        let mut errors = match admit.faults(object, None) {
+        strategy::prepare_for_create(target.resource, object, &context);
+        let mut errors = match admit.validation_errors(object, None) {
             Some(faults) => faults.await,
             None => ErrorList::new(),
         };
-        errors.append(strategy::validate(target.row, object, &context));
+        errors.append(strategy::validate(target.resource, object, &context));
         if !errors.is_empty() {
             return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }
-        kinds::warnings::on_create(target.row, object, self.gates())
+        kinds::warnings::on_create(target.resource, object, self.gates())
             .into_iter()
             .for_each(|text| admit.warn(text));
         Ok(())

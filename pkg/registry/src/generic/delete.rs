@@ -5,7 +5,7 @@ mod step;
 use std::borrow::Cow;
 
 use api::options::DeleteOptions;
-use api::resources::Storage as StorageRow;
+use api::resources::StorageSpec;
 use apimachinery::status::{Details, Status};
 use bytes::Bytes;
 use schema::object::Object;
@@ -45,16 +45,16 @@ pub enum DeleteOutcome {
 }
 
 /// What one look at the object leads to.
-struct Planned {
+struct DeletePlan {
     name: String,
     uid: String,
     /// The bytes that are answered: as marked, where the object is marked.
     value: Bytes,
-    then: Then,
+    then: DeleteContinuation,
 }
 
 /// How the deletion goes on when the write of [`Planned`] is done.
-enum Then {
+enum DeleteContinuation {
     /// The object was left alone or removed; its kind answers.
     Answer,
     /// It stays for now, and is the answer.
@@ -67,11 +67,11 @@ enum Then {
 struct Deletion<'a> {
     registry: &'a Registry,
     target: &'a Target<'a>,
-    storage: &'a StorageRow<'a>,
+    storage: &'a StorageSpec<'a>,
     request: &'a DeleteRequest<'a>,
     /// Admission is told the options with what the kind fills in; of a collection, as they were sent.
     fills_options: bool,
-    planned: Option<Planned>,
+    planned: Option<DeletePlan>,
 }
 
 impl Registry {
@@ -105,14 +105,14 @@ impl Registry {
         for _ in 0..ATTEMPTS_MAX {
             let updated = turns.guaranteed_update(store, &key, suggestion.take(), &mut deletion);
             let updated = updated.await.map_err(|failure: Failure| failure.status(target, "delete"))?;
-            let Some(Planned { name, uid, value, then }) = deletion.planned.take() else { break };
+            let Some(DeletePlan { name, uid, value, then }) = deletion.planned.take() else { break };
             let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
                 updated;
             let mut stored = Stored { key: key.clone(), value, revision };
             let gone = match then {
-                Then::Stays => return Ok(DeleteOutcome::Object { stored, gone: false }),
-                Then::Answer => matches!(updated, Updated::Deleted(_)),
-                Then::Removable(marked) => {
+                DeleteContinuation::Stays => return Ok(DeleteOutcome::Object { stored, gone: false }),
+                DeleteContinuation::Answer => matches!(updated, Updated::Deleted(_)),
+                DeleteContinuation::Removable(marked) => {
                     deletion.admit_removal(marked, revision).await?;
                     match store.delete(&key, revision).await {
                         Ok(Written::Done(revision)) => {
@@ -139,7 +139,7 @@ impl Registry {
     }
 
     /// Gives back what an object held that is gone.
-    pub(super) async fn release(&self, storage: &StorageRow<'_>, gone: &Stored, dry_run: bool) {
+    pub(super) async fn release(&self, storage: &StorageSpec<'_>, gone: &Stored, dry_run: bool) {
         let Some(allocator) = self.allocator(storage.prefix) else { return };
         // One that cannot be read any more is for those who repair the pools.
         if let Ok(object) = self.decode(storage, &gone.key, gone.as_ref()) {
@@ -163,11 +163,11 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
         let (name, uid) = (meta::text(&existing, "name").to_owned(), meta::text(&existing, "uid").to_owned());
         let shown = self.shown(kv, &existing)?;
         let step = match stage {
-            Stage::Going => return Ok(self.keep(shown, name, uid, Then::Answer)),
-            Stage::GoingItsOwnWay => return Ok(self.keep(shown, name, uid, Then::Stays)),
+            Stage::Going => return Ok(self.keep(shown, name, uid, DeleteContinuation::Answer)),
+            Stage::GoingItsOwnWay => return Ok(self.keep(shown, name, uid, DeleteContinuation::Stays)),
             Stage::BeginsItsOwnWay => {
                 self.admit(&existing, stage).await?;
-                step::begin_own_way(target, existing, options, now)
+                step::begin_special(target, existing, options, now)
             }
             Stage::Due(grace) => {
                 self.admit(&existing, stage).await?;
@@ -176,7 +176,7 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
         };
         let (mut marked, is_last) = match step {
             Step::Remove => {
-                self.keep(shown, name, uid, Then::Answer);
+                self.keep(shown, name, uid, DeleteContinuation::Answer);
                 return Ok(Update::Delete);
             }
             Step::Mark(marked) => (marked, false),
@@ -185,16 +185,16 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
         codec::strip_revision(&mut marked);
         let value = codec::encode(self.storage, &marked).map_err(Status::internal_error)?;
         let written = self.registry.to_store(target, self.storage, &marked, &value).await?;
-        let then = if is_last { Then::Removable(marked) } else { Then::Stays };
-        self.planned = Some(Planned { name, uid, value, then });
-        Ok(Update::Write(written, self.registry.ttl(target.row)))
+        let then = if is_last { DeleteContinuation::Removable(marked) } else { DeleteContinuation::Stays };
+        self.planned = Some(DeletePlan { name, uid, value, then });
+        Ok(Update::Write(written, self.registry.ttl(target.resource)))
     }
 }
 
 impl Deletion<'_> {
     /// Plans an answer with the object as it was read.
-    fn keep(&mut self, value: Bytes, name: String, uid: String, then: Then) -> Update {
-        self.planned = Some(Planned { name, uid, value, then });
+    fn keep(&mut self, value: Bytes, name: String, uid: String, then: DeleteContinuation) -> Update {
+        self.planned = Some(DeletePlan { name, uid, value, then });
         Update::Keep
     }
 
@@ -232,9 +232,9 @@ impl Deletion<'_> {
 
 /// The object or a Status, as the kind answers.
 fn answer(target: &Target<'_>, name: String, uid: String, stored: Stored, gone: bool) -> DeleteOutcome {
-    if target.row.returns_deleted_object {
+    if target.resource.returns_deleted_object {
         return DeleteOutcome::Object { stored, gone };
     }
-    let (group, kind) = (target.row.group.to_owned(), target.row.plural.to_owned());
+    let (group, kind) = (target.resource.group.to_owned(), target.resource.plural.to_owned());
     DeleteOutcome::Status(Status::success(Details { name, uid, group, kind, ..Details::default() }))
 }

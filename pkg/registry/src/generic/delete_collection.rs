@@ -33,7 +33,7 @@ impl Registry {
         loop {
             let page = self.list(target, &options).await?;
             for item in page.items.iter() {
-                let namespace = if target.row.namespaced { item.namespace() } else { "" };
+                let namespace = if target.resource.namespaced { item.namespace() } else { "" };
                 let one = Target { namespace, name: item.name(), ..*target };
                 match self.delete_suggested(&one, request, suggestion(&item), false).await {
                     Err(status) if status.reason != Reason::NotFound => return Err(status),

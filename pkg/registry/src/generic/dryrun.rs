@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use cacher::Delegator;
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, Turns, WatchOptions, WatchStream,
+    Deleted, Error, KeyQueues, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream,
     Written,
 };
 use tokio::sync::watch;
@@ -18,17 +18,17 @@ use tokio::sync::watch;
 pub(crate) struct DryRun {
     below: Arc<dyn Storage>,
     /// Of this request alone: nobody may take what was not written for what is stored.
-    turns: Turns,
+    turns: KeyQueues,
 }
 
 impl DryRun {
     /// Over the store that a delegator answers for.
     pub(crate) fn of(delegator: &Delegator) -> Self {
-        DryRun { below: Arc::clone(delegator.storage()), turns: Turns::default() }
+        DryRun { below: Arc::clone(delegator.storage()), turns: KeyQueues::default() }
     }
 
     /// What a write goes through.
-    pub(crate) fn writer(&self) -> (&dyn Storage, &Turns) {
+    pub(crate) fn writer(&self) -> (&dyn Storage, &KeyQueues) {
         (self, &self.turns)
     }
 

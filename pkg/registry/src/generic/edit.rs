@@ -3,7 +3,7 @@
 //! `GuaranteedUpdate` themselves).
 
 use api::options::Preconditions;
-use api::resources::Storage as StorageRow;
+use api::resources::StorageSpec;
 use apimachinery::status::Status;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
@@ -37,7 +37,7 @@ impl Registry {
         let mut value = bytes::Bytes::new();
         let outcome = turns.guaranteed_update(store, &key, suggestion, |current: Option<&KeyValue>| {
             value = self.edited(target, storage, preconditions, current, edit)?;
-            Ok(Update::Write(self.older.bytes(storage, &value)?, self.ttl(target.row)))
+            Ok(Update::Write(self.older.bytes(storage, &value)?, self.ttl(target.resource)))
         });
         let updated = outcome.await.map_err(|failure: Failure| failure.status(target, "update"))?;
         let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
@@ -49,7 +49,7 @@ impl Registry {
     fn edited(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow,
+        storage: &StorageSpec,
         preconditions: &Preconditions,
         current: Option<&KeyValue>,
         edit: &mut Edit<'_>,

@@ -23,8 +23,8 @@ impl Registry {
     /// How many watches are told of a change of an object; it may not have a name yet. Those that select by an indexed
     /// field are not counted.
     pub fn watches_of(&self, target: &Target<'_>) -> usize {
-        let stored = target.row.storage.as_ref().and_then(|storage| self.stored(storage).ok());
-        let namespace = if target.row.namespaced { target.namespace } else { "" };
+        let stored = target.resource.storage.as_ref().and_then(|storage| self.stored(storage).ok());
+        let namespace = if target.resource.namespaced { target.namespace } else { "" };
         stored.map_or(0, |stored| stored.resource.watches_of(namespace, target.name))
     }
 }

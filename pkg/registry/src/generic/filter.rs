@@ -26,7 +26,7 @@ pub(super) fn of(
 ) -> Selection {
     let namespace = namespace_of(target, options);
     let mut prefix = stored.key_prefix(namespace);
-    let keyed = !continued && (!target.row.namespaced || !namespace.is_empty());
+    let keyed = !continued && (!target.resource.namespaced || !namespace.is_empty());
     let name = name_of(options).filter(|_| keyed);
     prefix.push_str(name.unwrap_or(""));
     let scope = Scope { prefix, exact: name.is_some() };
@@ -39,7 +39,7 @@ pub(super) fn of(
 fn shard_field(target: &Target<'_>, stored: &StoredResource, key: ShardKey) -> Option<Field> {
     match key {
         ShardKey::Uid => Some(Field::Header(stored.fields.uid_position())),
-        ShardKey::Namespace => target.row.namespaced.then_some(Field::Namespace),
+        ShardKey::Namespace => target.resource.namespaced.then_some(Field::Namespace),
     }
 }
 
@@ -50,7 +50,7 @@ fn name_of(options: &ListOptions) -> Option<&str> {
 }
 
 fn namespace_of<'t>(target: &Target<'t>, options: &'t ListOptions) -> &'t str {
-    if !target.row.namespaced {
+    if !target.resource.namespaced {
         return "";
     }
     if !target.namespace.is_empty() {
@@ -85,9 +85,9 @@ fn predicate(target: &Target<'_>, stored: &StoredResource, options: &ListOptions
 fn field(target: &Target<'_>, stored: &StoredResource, label: &str) -> Option<Field> {
     match label {
         "metadata.name" => Some(Field::Name),
-        "metadata.namespace" => target.row.namespaced.then_some(Field::Namespace),
+        "metadata.namespace" => target.resource.namespaced.then_some(Field::Namespace),
         _ => {
-            let selectors = target.row.field_selectors;
+            let selectors = target.resource.field_selectors;
             let (_, path) = selectors.iter().find(|(from, to)| *from == label || *to == label)?;
             stored.fields.position(path).map(Field::Header)
         }

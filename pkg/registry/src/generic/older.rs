@@ -6,26 +6,27 @@
 
 use std::collections::HashMap;
 
-use api::resources::{self, Resource, Storage as StorageRow};
-use apimachinery::features::Release;
+use api::resources;
+use api::resources::{Resource, StorageSpec};
 use apimachinery::status::Status;
 use bytes::Bytes;
+use component_base::features::Release;
 
 use super::Result;
 use crate::codec;
 
 /// The forms that differ from those of rows, by storage prefix. None as a rule.
 #[derive(Debug, Default)]
-pub(super) struct Older(HashMap<&'static str, StorageRow<'static>>);
+pub(super) struct EmulatedStorage(HashMap<&'static str, StorageSpec<'static>>);
 
-impl Older {
+impl EmulatedStorage {
     /// Those that servers of the `oldest` release can read.
     pub(super) fn beside(oldest: Release) -> Self {
-        Older(resources::all().filter_map(|row| older(row, oldest)).collect())
+        EmulatedStorage(resources::all().filter_map(|row| older(row, oldest)).collect())
     }
 
     /// Whether what is in the store has another form than rows say.
-    pub(super) fn is_of(&self, storage: &StorageRow) -> bool {
+    pub(super) fn is_of(&self, storage: &StorageSpec) -> bool {
         self.0.contains_key(storage.prefix)
     }
 
@@ -33,7 +34,7 @@ impl Older {
     ///
     /// # Errors
     /// 500 for bytes that are not of that form.
-    pub(super) fn bytes(&self, storage: &StorageRow, value: &Bytes) -> Result<Bytes> {
+    pub(super) fn bytes(&self, storage: &StorageSpec, value: &Bytes) -> Result<Bytes> {
         let Some(older) = self.0.get(storage.prefix) else { return Ok(value.clone()) };
         let object = codec::decode_value(storage, value).map_err(Status::internal_error)?;
         let object = codec::in_row_version(older, object, storage.group_version);
@@ -42,7 +43,7 @@ impl Older {
 }
 
 /// The form of a resource beside servers of the `oldest` release, if its row is the one that says another.
-fn older(row: &Resource<'static>, oldest: Release) -> Option<(&'static str, StorageRow<'static>)> {
+fn older(row: &Resource<'static>, oldest: Release) -> Option<(&'static str, StorageSpec<'static>)> {
     let storage = row.storage.filter(|storage| storage.group_version == row.group_version)?;
     let group = resources::groups().iter().find(|group| group.name == row.group)?;
     let readable = resources::storage_version(group, row.plural, oldest)?;
@@ -50,6 +51,6 @@ fn older(row: &Resource<'static>, oldest: Release) -> Option<(&'static str, Stor
         .resources
         .iter()
         .find(|of| of.group_version == readable && of.plural == row.plural && of.subresource.is_empty())?;
-    let form = StorageRow { group_version: version.group_version, message: version.message, ..storage };
+    let form = StorageSpec { group_version: version.group_version, message: version.message, ..storage };
     (readable != storage.group_version).then_some((storage.prefix, form))
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use api::resources::Storage as StorageRow;
+use api::resources::StorageSpec;
 use apimachinery::status::Status;
 use cacher::{Element, Freshness};
-use storage::{KeyValue, Storage, Turns};
+use storage::{KeyQueues, KeyValue, Storage};
 
 use super::{Registry, Result, Target};
 
@@ -30,7 +30,7 @@ impl Registry {
         let found = found.map_err(|e| self.get_failed(target, storage, e))?;
         let element =
             found.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name))?;
-        match self.conversion(target.row, storage)? {
+        match self.conversion(target.resource, storage)? {
             Some(conversion) => conversion.element(element).await,
             None => Ok(element),
         }
@@ -52,13 +52,13 @@ impl Registry {
 
     /// How many bytes the watch cache has of an object; 0 for one that it does not have.
     pub fn cached_bytes(&self, target: &Target<'_>) -> usize {
-        let Some(storage) = &target.row.storage else { return 0 };
+        let Some(storage) = &target.resource.storage else { return 0 };
         let (Ok(key), Ok(stored)) = (self.key(storage, target), self.stored(storage)) else { return 0 };
         self.delegator.peek(&stored.resource, &key).map_or(0, |element| element.size())
     }
 
     /// What a write goes through.
-    pub(super) fn writer(&self) -> (&dyn Storage, &Turns) {
+    pub(super) fn writer(&self) -> (&dyn Storage, &KeyQueues) {
         (&**self.delegator.storage(), &self.turns)
     }
 
@@ -67,7 +67,7 @@ impl Registry {
     ///
     /// # Errors
     /// As [`stored`](Self::stored).
-    pub(super) fn suggestion(&self, storage: &StorageRow, key: &str) -> Result<Option<KeyValue>> {
+    pub(super) fn suggestion(&self, storage: &StorageSpec, key: &str) -> Result<Option<KeyValue>> {
         if self.older.is_of(storage) || storage.custom.is_some() && self.stores_cbor() {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! The spans of writes, under upstream's names (apiserver `storage/etcd3/store.go`) whatever the store is, so that
 //! who looks for slow writes finds them in one place.
 
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use storage::Updated;
 
 use super::Target;
@@ -9,19 +9,19 @@ use super::Target;
 /// Begins the span of a write to `key`.
 pub(super) fn write(name: &'static str, target: &Target<'_>, key: &str) -> Span {
     Span::current().child(name, || {
-        let package = match target.row.group.split('.').next().unwrap_or_default() {
+        let package = match target.resource.group.split('.').next().unwrap_or_default() {
             "" => "core",
             group => group,
         };
-        let go_type = match target.row.builtin {
-            Some(_) => format!("*{package}.{}", target.row.kind),
+        let go_type = match target.resource.builtin {
+            Some(_) => format!("*{package}.{}", target.resource.kind),
             None => "*unstructured.Unstructured".to_owned(),
         };
         vec![
             ("key", key.into()),
             ("type", go_type.into()),
-            ("group", target.row.group.into()),
-            ("resource", target.row.plural.into()),
+            ("group", target.resource.group.into()),
+            ("resource", target.resource.plural.into()),
         ]
     })
 }

@@ -2,18 +2,18 @@
 
 use std::pin::pin;
 
-use api::managed_fields::{Conversions, ignore_timestamps};
-use api::resources::{Resource, Storage as StorageRow};
+use api::managed_fields::{PendingConversions, ignore_timestamps};
+use api::resources::{Resource, StorageSpec};
 use apimachinery::field::{self, ErrorList};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
-use apimachinery::trace::Span;
 use apimachinery::user_info::UserInfo;
+use component_base::trace::Span;
 use kinds::warnings;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 
-use super::allocate::{Claim, Ending, settle};
+use super::allocate::{Claim, WriteResult, settle};
 use super::dryrun::DryRun;
 use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
 use crate::{Stored, codec, meta};
@@ -36,7 +36,7 @@ pub struct UpdateRequest<'a> {
     /// Create the object when it is missing even if its kind does not ordinarily allow that.
     pub force_allow_create: bool,
     /// What making the change finds out about other versions. As long as it leaves questions open, it is made again.
-    pub outside: Option<&'a Conversions>,
+    pub outside: Option<&'a PendingConversions>,
     /// Never try an object that is too large without its managed fields: it is applied.
     pub keeps_managers: bool,
     /// Admission.
@@ -55,7 +55,7 @@ pub struct UpdateOutcome {
 struct Attempts<'a, 'c> {
     registry: &'a Registry,
     target: &'a Target<'a>,
-    storage: &'a StorageRow<'a>,
+    storage: &'a StorageSpec<'a>,
     key: &'a str,
     request: &'a UpdateRequest<'a>,
     change: &'a mut Change<'c>,
@@ -110,7 +110,7 @@ impl Registry {
             let outcome =
                 span.within(pin!(turns.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
             let outcome = outcome.map_err(|failure: Failure| failure.status(target, "update"));
-            settle(attempts.claim.take(), Ending::of(&outcome)).await;
+            settle(attempts.claim.take(), WriteResult::of(&outcome)).await;
             match outcome {
                 Err(status)
                     if error::is_too_large(&status)
@@ -142,7 +142,7 @@ impl Registry {
 
 impl storage::Change<Failure> for &mut Attempts<'_, '_> {
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
-        settle(self.claim.take(), Ending::NotWritten).await;
+        settle(self.claim.take(), WriteResult::NotWritten).await;
         self.span.event("initial value restored");
         let (target, storage, request) = (self.target, self.storage, self.request);
         let existing = match current {
@@ -150,7 +150,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
             Some(kv) => Some(self.registry.current(target, storage, kv).await?),
         };
         let old = existing.as_ref();
-        if old.is_none() && !target.row.allow_create_on_update && !request.force_allow_create {
+        if old.is_none() && !target.resource.allow_create_on_update && !request.force_allow_create {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         }
         check_uid(target, self.key, request, old)?;
@@ -191,10 +191,10 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
             Some(old) => self.prepare(&mut object, old).await?,
         }
         request.admit.validate(&object, old).await?;
-        let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.row, &object, old));
+        let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.resource, &object, old));
         codec::strip_revision(&mut object);
         self.span.event("About to Encode");
-        let object = codec::storable(target.row, storage, &object).map_err(Status::unmapped)?;
+        let object = codec::stored_form(target.resource, storage, &object).map_err(Status::unmapped)?;
         self.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         self.span.event_with("Encode succeeded", "len", self.value.len());
         self.span.event("TransformToStorage succeeded");
@@ -203,7 +203,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
             Update::Delete
         } else {
             self.written = self.registry.to_store(target, storage, &object, &self.value).await?;
-            Update::Write(self.written.clone(), self.registry.ttl(target.row))
+            Update::Write(self.written.clone(), self.registry.ttl(target.resource))
         })
     }
 }
@@ -215,16 +215,17 @@ impl Attempts<'_, '_> {
         let Registry { clock, entropy, settings, .. } = self.registry;
         let (entropy, settings) = (&**entropy, *settings);
         let context = strategy::Context { user, now: clock.now(), entropy, settings, shares_labels: false };
-        strategy::prepare_for_update(endpoint, target.row, object, old, &context);
-        let mut errors = match admit.faults(object, Some(old)) {
+        strategy::prepare_for_update(endpoint, target.resource, object, old, &context);
+        let mut errors = match admit.validation_errors(object, Some(old)) {
             Some(faults) => faults.await,
             None => ErrorList::new(),
         };
-        errors.append(strategy::validate_update(endpoint, target.row, object, old, &context));
+        errors.append(strategy::validate_update(endpoint, target.resource, object, old, &context));
         if !errors.is_empty() {
             return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }
-        let warnings = warnings::on_update(target.row, endpoint.subresource, object, old, &settings.gates);
+        let warnings =
+            warnings::on_update(target.resource, endpoint.subresource, object, old, &settings.gates);
         warnings.into_iter().for_each(|text| admit.warn(text));
         ignore_timestamps(self.storage.message, old, object);
         Ok(())
@@ -261,11 +262,11 @@ fn given_version(object: &Object) -> Result<i64> {
 fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Result<()> {
     let given = given_version(object)?;
     if given == 0 {
-        if target.row.allow_unconditional_update {
+        if target.resource.allow_unconditional_update {
             meta::set_text(object, "resourceVersion", meta::text(old, "resourceVersion"));
             return Ok(());
         }
-        let kind = GroupKind::new(target.row.group, target.row.plural);
+        let kind = GroupKind::new(target.resource.group, target.resource.plural);
         let path = field::Path::root("metadata");
         let path = path.child("resourceVersion");
         let error = field::Error::invalid(&path, 0, "must be specified for an update");

@@ -63,7 +63,7 @@ impl Registry {
         let Selection { scope, predicate } =
             filter::of(target, &stored, options, false, self.shards(options)?);
         stored.check(storage, &scope.prefix)?;
-        let conversion = self.conversion(target.row, storage)?;
+        let conversion = self.conversion(target.resource, storage)?;
         let (asked, selected) = match &conversion {
             Some(conversion) if !conversion.is_to_storage() => (Predicate::default(), predicate),
             _ => (predicate, Predicate::default()),
@@ -113,7 +113,7 @@ impl Registry {
     /// # Errors
     /// 405 for one that is not stored, 500 for one that the delegator was not given.
     pub(crate) fn resource_of(&self, row: &Resource<'_>) -> Result<Arc<cacher::Resource>> {
-        let storage = self.storage_of(&Target { row, namespace: "", name: "" }, "watch")?;
+        let storage = self.storage_of(&Target { resource: row, namespace: "", name: "" }, "watch")?;
         Ok(Arc::clone(&self.stored(storage)?.resource))
     }
 }

@@ -12,7 +12,7 @@ fn form(plural: &str) -> StoredForm {
     StoredForm::new(row.into(), Fields::of(storage.prefix), Gates::default())
 }
 
-fn storage(plural: &str) -> &'static StorageRow<'static> {
+fn storage(plural: &str) -> &'static StorageSpec<'static> {
     stored_rows().find(|(row, _)| row.plural == plural).unwrap().1
 }
 
@@ -175,7 +175,7 @@ fn a_definition_is_read_without_its_schema_if_nothing_is_missing_from_it() {
         let element = element(plural, Bytes::copy_from_slice(value));
         let labels = ["a", "openAPIV3Schema", "fieldsV1"].map(|label| element.header().label(label));
         assert_eq!(labels, [Some("b"), Some("c"), Some("d")]);
-        (element.value().unwrap().clone(), form(plural).servable_outline(value).is_some())
+        (element.value().unwrap().clone(), form(plural).canonical_outline(value).is_some())
     };
     assert_eq!(read(&written), (written.clone(), true));
     assert_eq!(read(&lacking), (written.clone(), false), "names and a strategy are missing");

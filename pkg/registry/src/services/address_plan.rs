@@ -4,7 +4,7 @@
 use api::tree;
 use schema::object::Object;
 
-use super::families::stays_preferring_two;
+use super::families::keeps_prefer_dual_stack;
 use super::range::Family;
 use kinds::strategy::service_fields::{has_cluster_ip, push};
 
@@ -33,7 +33,7 @@ fn families(spec: &Object) -> Vec<Family> {
 /// what is to be taken.
 pub(super) fn plan(new: &mut Object, old: Option<&Object>) -> AddressPlan {
     let Some(old) = old else { return all(new) };
-    if stays_preferring_two(new, old) {
+    if keeps_prefer_dual_stack(new, old) {
         return AddressPlan::default();
     }
     match (has_cluster_ip(old), has_cluster_ip(new)) {

@@ -16,8 +16,8 @@ use tokio::time::{Instant, timeout};
 use super::figures::{Figures, Scope};
 use super::range::{AddressRange, Family, parse_address};
 use crate::client::{Client, Read};
-use crate::follow::{Change, Follower, Following, View};
 use crate::generic::{Entropy, Registry, Result};
+use crate::informer::{Informer, InformerTask, ObjectChange, Projection};
 use crate::meta;
 
 /// Who manages the objects that are addresses of services.
@@ -72,21 +72,21 @@ impl From<Box<Status>> for Missing {
 }
 
 /// How long a pool waits for its ranges, which are known soon after a server starts or not at all.
-const KNOWN_MAX: Duration = Duration::from_secs(5);
+const RANGES_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A range, and whether addresses are given out of it.
 #[derive(Clone)]
-pub(super) struct KnownRange {
+pub(super) struct RangeState {
     pub(super) range: AddressRange,
     ready: bool,
 }
 
 /// The ranges of all ServiceCIDR objects.
 #[derive(Clone, Default)]
-pub struct Ranges(BTreeMap<Box<str>, Vec<KnownRange>>);
+pub struct Ranges(BTreeMap<Box<str>, Vec<RangeState>>);
 
-impl View for Ranges {
-    fn apply(&mut self, change: &Change) {
+impl Projection for Ranges {
+    fn apply(&mut self, change: &ObjectChange) {
         match change.object() {
             Some(object) => self.insert(object),
             None => _ = self.0.remove(change.name()),
@@ -100,8 +100,8 @@ impl Ranges {
     }
 
     /// All of them. One that several objects have counts once, and is ready if it is in one of them.
-    fn known(&self) -> Vec<KnownRange> {
-        let mut all: Vec<KnownRange> = Vec::new();
+    fn known(&self) -> Vec<RangeState> {
+        let mut all: Vec<RangeState> = Vec::new();
         for range in self.0.values().flatten() {
             match all.iter_mut().find(|known| known.range.text == range.range.text) {
                 Some(known) => known.ready |= range.ready,
@@ -119,17 +119,17 @@ impl Ranges {
 }
 
 /// What a ServiceCIDR says.
-fn ranges_of(object: &Object) -> Vec<KnownRange> {
+fn ranges_of(object: &Object) -> Vec<RangeState> {
     let ready = is_ready(object) && !meta::is_deleting(object);
     let texts = tree::child(object, "spec").into_iter().flat_map(|spec| tree::texts(spec, "cidrs"));
-    texts.filter_map(AddressRange::parse).map(|range| KnownRange { range, ready }).collect()
+    texts.filter_map(AddressRange::parse).map(|range| RangeState { range, ready }).collect()
 }
 
 /// The addresses of a cluster's services.
 pub(super) struct Addresses {
     addresses: Client,
     cidrs: Client,
-    ranges: Follower<Ranges>,
+    ranges: Informer<Ranges>,
     entropy: Arc<dyn Entropy>,
     figures: Arc<Figures>,
 }
@@ -143,10 +143,10 @@ impl Addresses {
         registry: &Registry,
         entropy: Arc<dyn Entropy>,
         figures: Arc<Figures>,
-    ) -> std::result::Result<(Self, Following<Ranges>), String> {
+    ) -> std::result::Result<(Self, InformerTask<Ranges>), String> {
         let client = |plural| Client::find(registry, "networking.k8s.io", plural);
         let (addresses, cidrs) = (client("ipaddresses")?, client("servicecidrs")?);
-        let (ranges, following) = Follower::new(registry, "ranges of services", vec![cidrs.row().into()]);
+        let (ranges, following) = Informer::new(registry, "ranges of services", vec![cidrs.row().into()]);
         Ok((Addresses { addresses, cidrs, ranges, entropy, figures }, following))
     }
 
@@ -161,13 +161,13 @@ impl Addresses {
     }
 
     /// The ranges that this server has heard of; none while that takes too long.
-    async fn followed_ranges(&self) -> Vec<KnownRange> {
-        _ = timeout(KNOWN_MAX, self.ranges.ready()).await;
+    async fn followed_ranges(&self) -> Vec<RangeState> {
+        _ = timeout(RANGES_TIMEOUT, self.ranges.ready()).await;
         self.ranges.read(Ranges::known)
     }
 
     /// The ranges that there are.
-    pub(super) async fn ranges(&self) -> Result<Vec<KnownRange>> {
+    pub(super) async fn ranges(&self) -> Result<Vec<RangeState>> {
         let mut ranges = Ranges::default();
         self.cidrs.list("", Read::Latest).await?.iter().for_each(|object| ranges.insert(object));
         Ok(ranges.known())
@@ -197,7 +197,7 @@ impl Addresses {
             outcome => return outcome,
         };
         let mut others = self.ranges().await?;
-        let seen = |other: &KnownRange| {
+        let seen = |other: &RangeState| {
             known.iter().any(|known| known.ready && known.range.text == other.range.text)
         };
         others.retain(|other| other.range.family == family && other.ready && !seen(other));
@@ -208,15 +208,15 @@ impl Addresses {
     async fn take_of(
         &self,
         service: &Object,
-        known: &[KnownRange],
+        known: &[RangeState],
         wanted: Option<IpAddr>,
         dry_run: bool,
     ) -> std::result::Result<IpAddr, Missing> {
         match wanted {
-            _ if dry_run => would_take(known, wanted),
+            _ if dry_run => dry_run_address(known, wanted),
             Some(address) => {
                 let range = known.iter().find(|known| known.ready && known.range.offers(address));
-                let Some(KnownRange { range, .. }) = range else { return Err(Missing::NoRange) };
+                let Some(RangeState { range, .. }) = range else { return Err(Missing::NoRange) };
                 let began = Instant::now();
                 let created = self.create(service, address).await;
                 self.figures.address(range, Scope::Static, created.is_ok(), began.elapsed());
@@ -226,8 +226,8 @@ impl Addresses {
         }
     }
 
-    async fn take_any(&self, service: &Object, known: &[KnownRange]) -> std::result::Result<IpAddr, Missing> {
-        for KnownRange { range, .. } in known.iter().filter(|known| known.ready) {
+    async fn take_any(&self, service: &Object, known: &[RangeState]) -> std::result::Result<IpAddr, Missing> {
+        for RangeState { range, .. } in known.iter().filter(|known| known.ready) {
             let began = Instant::now();
             let taken = self.take_from(service, range).await;
             self.figures.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
@@ -302,8 +302,8 @@ impl Addresses {
 }
 
 /// What a dry run says: the first range stands for all.
-fn would_take(known: &[KnownRange], wanted: Option<IpAddr>) -> std::result::Result<IpAddr, Missing> {
-    let Some(KnownRange { range, .. }) = known.first().filter(|known| known.ready) else {
+fn dry_run_address(known: &[RangeState], wanted: Option<IpAddr>) -> std::result::Result<IpAddr, Missing> {
+    let Some(RangeState { range, .. }) = known.first().filter(|known| known.ready) else {
         return Err(Missing::NotReady);
     };
     match wanted {

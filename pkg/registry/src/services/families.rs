@@ -95,7 +95,7 @@ pub(super) fn fill_in(
 ) -> Result<(), ErrorList> {
     let before = old.and_then(|old| tree::child(old, "spec"));
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
-    if !has_cluster_ip(spec) || before.is_some_and(|old| stays_preferring_two(spec, old)) {
+    if !has_cluster_ip(spec) || before.is_some_and(|old| keeps_prefer_dual_stack(spec, old)) {
         return Ok(());
     }
     choose_policy(spec, before);
@@ -133,7 +133,7 @@ fn none_of(errors: ErrorList) -> Result<(), ErrorList> {
 
 /// Whether a service prefers two families and says so with the addresses that it has: it is left as it is,
 /// even if the cluster has got or lost a family since.
-pub(super) fn stays_preferring_two(spec: &Object, old: &Object) -> bool {
+pub(super) fn keeps_prefer_dual_stack(spec: &Object, old: &Object) -> bool {
     let prefers = |policy: &str| policy == "PreferDualStack";
     tree::text(spec, "type") == tree::text(old, "type")
         && matches!(tree::text(spec, "type"), "ClusterIP" | "NodePort" | "LoadBalancer")

@@ -12,13 +12,12 @@ use jsontree::{Text, Value};
 use schema::builtin::IO_K8S_API_CORE_V1_RANGEALLOCATION as RANGE_ALLOCATION;
 use schema::object::Object;
 use schema::proto::{self, Envelope};
-use storage::{Error, KeyValue, Revision, Storage, Turns, Update};
+use storage::{Error, KeyQueues, KeyValue, Revision, Storage, Update};
 
 use super::bitmap::{Bitmap, PortRange};
 use super::figures::Figures;
-use super::ports::{self, NoPort, Pool};
-use crate::generic::error;
-use crate::generic::{Entropy, Result};
+use super::ports::{self, Pool, PortError};
+use crate::generic::{Entropy, Result, error};
 
 const API_VERSION: &str = "v1";
 const KIND: &str = "RangeAllocation";
@@ -110,7 +109,7 @@ impl Failure {
 /// The node ports of a cluster.
 pub(super) struct PortStore {
     storage: Arc<dyn Storage>,
-    turns: Turns,
+    turns: KeyQueues,
     key: String,
     range: PortRange,
     entropy: Arc<dyn Entropy>,
@@ -127,7 +126,7 @@ impl PortStore {
         figures: Arc<Figures>,
     ) -> Self {
         let key = format!("/{}/ranges/servicenodeports", prefix.trim_matches('/'));
-        PortStore { storage, turns: Turns::default(), key, range, entropy, figures }
+        PortStore { storage, turns: KeyQueues::default(), key, range, entropy, figures }
     }
 
     pub(super) fn range(&self) -> PortRange {
@@ -141,8 +140,8 @@ impl PortStore {
         random: &'p (dyn Fn() -> u32 + Sync),
     ) -> Pool<'p> {
         let bitmap = match stored {
-            None => Err(NoPort::NotReady),
-            Some(stored) if stored.range != self.range.to_string() => Err(NoPort::OtherRange),
+            None => Err(PortError::NotReady),
+            Some(stored) if stored.range != self.range.to_string() => Err(PortError::OtherRange),
             Some(stored) => Ok(stored.taken.clone()),
         };
         Pool { range: self.range, bitmap, taken: BTreeSet::new(), dry_run, random, chosen: Vec::new() }

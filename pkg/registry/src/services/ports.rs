@@ -21,7 +21,7 @@ const DRY_RUN_BASE: i64 = 32_768;
 
 /// Why there is no port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoPort {
+pub(super) enum PortError {
     Allocated,
     NotInRange(PortRange),
     Full,
@@ -31,18 +31,18 @@ pub(super) enum NoPort {
     OtherRange,
 }
 
-impl NoPort {
+impl PortError {
     fn text(&self) -> String {
         match self {
-            NoPort::Allocated => "provided port is already allocated".to_owned(),
-            NoPort::NotInRange(range) => {
+            PortError::Allocated => "provided port is already allocated".to_owned(),
+            PortError::NotInRange(range) => {
                 format!("provided port is not in the valid range. The range of valid ports is {range}")
             }
-            NoPort::Full => "range is full".to_owned(),
-            NoPort::NotReady => {
+            PortError::Full => "range is full".to_owned(),
+            PortError::NotReady => {
                 "cannot allocate resources of type servicenodeportallocations at this time".to_owned()
             }
-            NoPort::OtherRange => "the provided range does not match the current range".to_owned(),
+            PortError::OtherRange => "the provided range does not match the current range".to_owned(),
         }
     }
 }
@@ -51,7 +51,7 @@ impl NoPort {
 pub(super) struct Pool<'a> {
     pub(super) range: PortRange,
     /// What is taken, what this write takes included.
-    pub(super) bitmap: std::result::Result<Bitmap, NoPort>,
+    pub(super) bitmap: std::result::Result<Bitmap, PortError>,
     /// What this write takes.
     pub(super) taken: BTreeSet<i64>,
     pub(super) dry_run: bool,
@@ -61,41 +61,41 @@ pub(super) struct Pool<'a> {
 }
 
 impl Pool<'_> {
-    fn take(&mut self, port: i64) -> std::result::Result<(), NoPort> {
+    fn take(&mut self, port: i64) -> std::result::Result<(), PortError> {
         let taken = self.take_chosen(port);
         self.chosen.push((Scope::Static, taken.is_ok()));
         taken
     }
 
-    fn take_any(&mut self) -> std::result::Result<i64, NoPort> {
+    fn take_any(&mut self) -> std::result::Result<i64, PortError> {
         let taken = self.take_free();
         self.chosen.push((Scope::Dynamic, taken.is_ok()));
         taken
     }
 
-    fn take_chosen(&mut self, port: i64) -> std::result::Result<(), NoPort> {
+    fn take_chosen(&mut self, port: i64) -> std::result::Result<(), PortError> {
         if self.dry_run {
             let position = self.range.position(port);
             let stored = self.bitmap.as_ref().ok().zip(position).is_some_and(|(all, at)| all.has(at));
             if stored || self.taken.contains(&port) {
-                return Err(NoPort::Allocated);
+                return Err(PortError::Allocated);
             }
         } else {
-            let position = self.range.position(port).ok_or(NoPort::NotInRange(self.range))?;
+            let position = self.range.position(port).ok_or(PortError::NotInRange(self.range))?;
             if !self.bitmap.as_mut().map_err(|e| e.clone())?.insert(position) {
-                return Err(NoPort::Allocated);
+                return Err(PortError::Allocated);
             }
         }
         self.taken.insert(port);
         Ok(())
     }
 
-    fn take_free(&mut self) -> std::result::Result<i64, NoPort> {
+    fn take_free(&mut self) -> std::result::Result<i64, PortError> {
         let port = if self.dry_run {
             self.taken.last().unwrap_or(&DRY_RUN_BASE).saturating_add(1)
         } else {
             let bitmap = self.bitmap.as_mut().map_err(|e| e.clone())?;
-            let position = bitmap.free(&self.range, self.random).ok_or(NoPort::Full)?;
+            let position = bitmap.free(&self.range, self.random).ok_or(PortError::Full)?;
             bitmap.insert(position);
             self.range.port(position)
         };
@@ -142,13 +142,13 @@ pub(super) fn assign(service: &mut Object, old: Option<&Object>, pool: &mut Pool
     Ok(())
 }
 
-fn refused(name: &str, index: usize, port: i64, reason: &NoPort) -> Box<Status> {
+fn refused(name: &str, index: usize, port: i64, reason: &PortError) -> Box<Status> {
     let path = Path::root("spec.ports");
     let path = path.index(index);
     invalid(name, &[Error::invalid(&path.child("nodePort"), port, reason.text())].into())
 }
 
-fn none_left(reason: &NoPort) -> Box<Status> {
+fn none_left(reason: &PortError) -> Box<Status> {
     Status::internal_error(format!("failed to allocate a nodePort: {}", reason.text())).into()
 }
 
@@ -247,7 +247,7 @@ fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
 }
 
 /// The ports that the old service has and the new one has not.
-pub(super) fn let_go(new: &Object, old: &Object) -> Vec<i64> {
+pub(super) fn released(new: &Object, old: &Object) -> Vec<i64> {
     let kept: HashSet<i64> = held_node_ports(new).collect();
     let mut gone: Vec<i64> = held_node_ports(old).filter(|port| !kept.contains(port)).collect();
     if has_health_check_port(old) && !has_health_check_port(new) {

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use schema::object::Object;
 use tokio::time::Instant;
 
-use super::addresses::{FAMILY_LABEL, KnownRange, MANAGED_BY, MANAGED_BY_LABEL, Missing};
+use super::addresses::{FAMILY_LABEL, MANAGED_BY, MANAGED_BY_LABEL, Missing, RangeState};
 use super::bitmap::{Bitmap, PortRange};
 use super::families::default_on_read;
 use super::port_store::Allocation;
@@ -83,7 +83,7 @@ impl Services {
         let ranges = self.pools.addresses.ranges().await.map_err(|status| status.message)?;
         let by_name: HashMap<&str, &Object> =
             addresses.iter().map(|address| (meta::text(address, "name"), address)).collect();
-        let holders: HashSet<Holding> = services.iter().flat_map(holdings).collect();
+        let holders: HashSet<ServiceAddress> = services.iter().flat_map(holdings).collect();
         for service in &services {
             for holding in holdings(service) {
                 let found = by_name.get(&*holding.address).copied();
@@ -141,7 +141,7 @@ impl Services {
                 Ok(found) => found,
                 Err(_) => continue,
             };
-            if finding(&holding, found.as_ref(), &HashSet::new()) != Finding::Right {
+            if finding(&holding, found.as_ref(), &HashSet::new()) != AddressState::Right {
                 return false;
             }
         }
@@ -160,21 +160,21 @@ impl Services {
     async fn repair_holding(
         &self,
         service: &Object,
-        holding: &Holding,
+        holding: &ServiceAddress,
         found: Option<&Object>,
-        holders: &HashSet<Holding>,
-        ranges: &[KnownRange],
+        holders: &HashSet<ServiceAddress>,
+        ranges: &[RangeState],
     ) -> Result<(), String> {
-        let Holding { namespace, name, address } = holding;
+        let ServiceAddress { namespace, name, address } = holding;
         let Some(number) = parse_address(address) else { return Ok(()) };
         if !ranges.iter().any(|known| known.range.offers(number)) {
             tracing::warn!(namespace, name, address, "the address of a service is in no range");
             return Ok(());
         }
         match finding(holding, found, holders) {
-            Finding::Right => return Ok(()),
-            Finding::Missing => {}
-            Finding::Twice => {
+            AddressState::Right => return Ok(()),
+            AddressState::Missing => {}
+            AddressState::Twice => {
                 tracing::warn!(
                     namespace,
                     name,
@@ -183,7 +183,7 @@ impl Services {
                 );
                 return Ok(());
             }
-            Finding::Wrong => {
+            AddressState::Wrong => {
                 let uid = found.map(|object| meta::text(object, "uid"));
                 self.pools.addresses.delete(address, uid).await.map_err(|status| status.message)?;
             }
@@ -199,16 +199,16 @@ impl Services {
 
 /// That a service has an address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Holding {
+struct ServiceAddress {
     namespace: String,
     name: String,
     /// As IPAddress objects are named.
     address: String,
 }
 
-fn holdings(service: &Object) -> Vec<Holding> {
+fn holdings(service: &Object) -> Vec<ServiceAddress> {
     let held = tree::child(service, "spec").map(address_plan::held).unwrap_or_default();
-    let holding = |address: String| Holding {
+    let holding = |address: String| ServiceAddress {
         namespace: meta::text(service, "namespace").to_owned(),
         name: meta::text(service, "name").to_owned(),
         address: parse_address(&address).map_or(address, |address| address.to_string()),
@@ -217,10 +217,10 @@ fn holdings(service: &Object) -> Vec<Holding> {
 }
 
 /// The service that an IPAddress object belongs to; `None` if it belongs to anything else.
-fn owner(address: &Object) -> Option<Holding> {
+fn owner(address: &Object) -> Option<ServiceAddress> {
     let parent = tree::child(address, "spec").and_then(|spec| tree::child(spec, "parentRef"))?;
     let is_service = tree::text(parent, "group").is_empty() && tree::text(parent, "resource") == "services";
-    is_service.then(|| Holding {
+    is_service.then(|| ServiceAddress {
         namespace: tree::text(parent, "namespace").to_owned(),
         name: tree::text(parent, "name").to_owned(),
         address: meta::text(address, "name").to_owned(),
@@ -234,7 +234,7 @@ fn label<'o>(address: &'o Object, name: &str) -> &'o str {
 
 /// How an address of a service was found.
 #[derive(Debug, PartialEq, Eq)]
-enum Finding {
+enum AddressState {
     /// Its object says so.
     Right,
     /// It has no object.
@@ -245,23 +245,27 @@ enum Finding {
     Twice,
 }
 
-fn finding(holding: &Holding, found: Option<&Object>, holders: &HashSet<Holding>) -> Finding {
-    let Some(object) = found else { return Finding::Missing };
+fn finding(
+    holding: &ServiceAddress,
+    found: Option<&Object>,
+    holders: &HashSet<ServiceAddress>,
+) -> AddressState {
+    let Some(object) = found else { return AddressState::Missing };
     match owner(object) {
-        None => Finding::Wrong,
-        Some(owner) if owner != *holding && holders.contains(&owner) => Finding::Twice,
-        Some(owner) if owner != *holding => Finding::Wrong,
+        None => AddressState::Wrong,
+        Some(owner) if owner != *holding && holders.contains(&owner) => AddressState::Twice,
+        Some(owner) if owner != *holding => AddressState::Wrong,
         Some(_) => {
             let family = Family::of_text(&holding.address).map_or("", Family::name);
             let labelled =
                 label(object, MANAGED_BY_LABEL) == MANAGED_BY && label(object, FAMILY_LABEL) == family;
-            if labelled { Finding::Right } else { Finding::Wrong }
+            if labelled { AddressState::Right } else { AddressState::Wrong }
         }
     }
 }
 
 /// Whether an address of ours belongs to no service that has it, and has for long enough.
-fn is_leaked(address: &Object, holders: &HashSet<Holding>, now: UnixTime) -> bool {
+fn is_leaked(address: &Object, holders: &HashSet<ServiceAddress>, now: UnixTime) -> bool {
     if label(address, MANAGED_BY_LABEL) != MANAGED_BY {
         return false;
     }

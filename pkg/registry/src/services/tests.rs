@@ -11,7 +11,7 @@ mod racing;
 mod sequences;
 mod stored_ports;
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use api::options::DeleteOptions;
 use api::resources::{self, Resource};
-use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use cacher::Delegator;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 use storage::memory::Memory;
 use tokio::task::AbortHandle;
@@ -159,7 +159,8 @@ impl Server {
         }
         kinds::defaults::apply(row.group_version, row.kind, &mut object, &Gates::default());
         let request = CreateRequest { user: &self.user, dry_run, shares_labels: false, admit: &AdmitAll };
-        let made = self.registry.create(&Target { row, namespace, name: "" }, object, request).await?;
+        let made =
+            self.registry.create(&Target { resource: row, namespace, name: "" }, object, request).await?;
         Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), made.as_ref()).unwrap()))
     }
 
@@ -198,7 +199,7 @@ impl Server {
             kinds::defaults::apply(row.group_version, row.kind, &mut new, &Gates::default());
             Ok(new)
         };
-        let target = Target { row, namespace: NAMESPACE, name };
+        let target = Target { resource: row, namespace: NAMESPACE, name };
         let outcome = self.registry.update(&target, &request, &mut change).await?;
         let stored = codec::decode(row.storage.as_ref().unwrap(), outcome.stored.as_ref()).unwrap();
         Ok(stored["spec"].clone())
@@ -213,20 +214,20 @@ impl Server {
         let namespace = if row.namespaced { NAMESPACE } else { "" };
         let options = DeleteOptions::default();
         let request = DeleteRequest { options: &options, dry_run, admit: &AdmitAll };
-        self.registry.delete(&Target { row, namespace, name }, &request).await.unwrap();
+        self.registry.delete(&Target { resource: row, namespace, name }, &request).await.unwrap();
         if plural == "servicecidrs" {
             self.sees_ranges(name, false).await;
         }
     }
 
     async fn exists(&self, row: &'static Resource<'static>, namespace: &str, name: &str) -> bool {
-        self.registry.get(&Target { row, namespace, name }, "").await.is_ok()
+        self.registry.get(&Target { resource: row, namespace, name }, "").await.is_ok()
     }
 
     async fn get(&self, plural: &str, name: &str) -> Value {
         let row = resources::all().find(|row| row.plural == plural && row.version == "v1").unwrap();
         let namespace = if row.namespaced { NAMESPACE } else { "" };
-        let element = self.registry.get(&Target { row, namespace, name }, "").await.unwrap();
+        let element = self.registry.get(&Target { resource: row, namespace, name }, "").await.unwrap();
         let storage = row.storage.as_ref().unwrap();
         Value::Object(codec::decode(storage, StoredRef::element(&element)).unwrap())
     }

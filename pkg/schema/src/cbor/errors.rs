@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
-use crate::room::NoRoom;
+use crate::memory::BudgetExceeded;
 
 /// Why a data item was refused. Displays the text that upstream's decoder has for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum Error {
     Value(String),
     /// The tree would take too much memory.
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    NoRoom(#[from] BudgetExceeded),
     /// The search for `apiVersion` and `kind`, which comes before decoding, failed.
     #[error("unable to determine group/version/kind: {0}")]
     TypeMeta(Box<Error>),

@@ -39,16 +39,16 @@ impl<'a> Decoder<'a> {
 }
 
 /// How an entry of a struct fails.
-pub(super) enum Ending {
+pub(super) enum EntryFailure {
     /// The other entries are read, and this counts if it is the first.
     Saved(Error),
     /// Nothing else counts.
     Final(Error),
 }
 
-impl From<Error> for Ending {
+impl From<Error> for EntryFailure {
     fn from(error: Error) -> Self {
-        Ending::Saved(error)
+        EntryFailure::Saved(error)
     }
 }
 
@@ -61,14 +61,14 @@ pub(super) enum Key<'a> {
 
 /// The keys that were met.
 #[derive(Default)]
-pub(super) struct Seen<'a>(BTreeSet<Key<'a>>);
+pub(super) struct SeenKeys<'a>(BTreeSet<Key<'a>>);
 
-impl<'a> Seen<'a> {
+impl<'a> SeenKeys<'a> {
     /// Marks a key at an index.
     ///
     /// # Errors
     /// It was marked before.
-    pub(super) fn mark(&mut self, key: Key<'a>, at: u64) -> Result<(), Ending> {
+    pub(super) fn mark(&mut self, key: Key<'a>, at: u64) -> Result<(), EntryFailure> {
         let name = match &key {
             Key::Text(name) if self.0.contains(&key) => quote(&go_text(name)),
             Key::Int(number) if self.0.contains(&key) => number.to_string(),
@@ -77,7 +77,7 @@ impl<'a> Seen<'a> {
                 return Ok(());
             }
         };
-        Err(Ending::Final(repeated(&name, at)))
+        Err(EntryFailure::Final(repeated(&name, at)))
     }
 }
 

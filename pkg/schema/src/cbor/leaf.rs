@@ -9,20 +9,20 @@ use jsontree::Value;
 
 use super::errors::Error;
 use super::scan::{Major, NULL};
-use super::typed::{Decoder, Later};
+use super::typed::{Decoder, ExpectedEncoding};
 use crate::json::complaint::{Place, go_type};
 use crate::json::leaf::{null_if_empty, schema_of};
 use crate::json::{self, base64 as go_base64};
 use crate::json_write;
 use crate::table::{Cardinality, Field, Message, Shape};
 
-impl Later {
+impl ExpectedEncoding {
     /// The text that bytes stand for.
     pub(super) fn text(self, bytes: &[u8]) -> String {
         match self {
-            Later::Base64Url => URL_SAFE_NO_PAD.encode(bytes),
-            Later::Base64 => STANDARD.encode(bytes),
-            Later::Base16 => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            ExpectedEncoding::Base64Url => URL_SAFE_NO_PAD.encode(bytes),
+            ExpectedEncoding::Base64 => STANDARD.encode(bytes),
+            ExpectedEncoding::Base16 => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         }
     }
 }

@@ -214,7 +214,7 @@ impl<'a> Scanner<'a> {
                 open.push(inner);
             }
             while let Some(innermost) = open.last_mut() {
-                if self.goes_on(innermost)? {
+                if self.has_next(innermost)? {
                     break;
                 }
                 open.pop();
@@ -266,7 +266,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether an open array or map has another item.
-    fn goes_on(&mut self, open: &mut Open) -> Result<bool, Error> {
+    fn has_next(&mut self, open: &mut Open) -> Result<bool, Error> {
         if let Some(left) = &mut open.left {
             let more = *left > 0;
             *left = left.saturating_sub(1);

@@ -9,14 +9,14 @@ use apimachinery::go_quote::quote;
 use jsontree::Value;
 
 use super::errors::Error;
-use super::keys::{Ending, Key, Seen, find, repeated};
+use super::keys::{EntryFailure, Key, SeenKeys, find, repeated};
 use super::scalar::type_error;
 use super::scan::{Major, Remaining, Scanner, too_deep};
 use super::{TREE_DEPTH_MAX, leaf};
 use crate::json::complaint::{Place, go_type};
 use crate::json::typed::zero;
+use crate::memory::{BudgetExceeded, DecodeBudget, complete};
 use crate::object::Object;
-use crate::room::{NoRoom, Room, complete};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its bytes.
@@ -34,14 +34,14 @@ pub struct Decoded {
 /// Upstream's, for what is no CBOR or not accepted, for repeated keys, for values of the wrong type, and
 /// for texts that a leaf type refuses.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Decoded, Error> {
-    decode_within(message, bytes, Room::UNLIMITED)
+    decode_within(message, bytes, DecodeBudget::UNLIMITED)
 }
 
 /// Decodes an object that may take so much memory.
 ///
 /// # Errors
 /// As [`decode`], or [`Error::NoRoom`].
-pub fn decode_within(message: &'static Message, bytes: &[u8], room: Room) -> Result<Decoded, Error> {
+pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Decoded, Error> {
     let scan = Scanner::checked(bytes)?;
     match Decoder::new(scan, true, 0).within_room(room).whole(message) {
         Ok(object) => Ok(Decoded { object, strict: None }),
@@ -61,16 +61,16 @@ pub(super) struct Decoder<'a> {
     /// How deep in the tree the next value is.
     depth: usize,
     /// The tags around the next value that say what text its byte strings stand for.
-    pub(super) later: Vec<Later>,
+    pub(super) later: Vec<ExpectedEncoding>,
     /// The first error of those that upstream meets when it looks through the decoded object.
     pub(super) afterwards: Option<Error>,
     /// What the rest of the tree may take.
-    pub(super) room: Room,
+    pub(super) room: DecodeBudget,
 }
 
 /// The text that a byte string stands for (RFC 8949, section 3.4.5.2).
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Later {
+pub(super) enum ExpectedEncoding {
     Base64Url,
     Base64,
     Base16,
@@ -78,11 +78,11 @@ pub(super) enum Later {
 
 impl<'a> Decoder<'a> {
     pub(super) fn new(scan: Scanner<'a>, strict: bool, depth: usize) -> Self {
-        Decoder { scan, strict, depth, later: Vec::new(), afterwards: None, room: Room::UNLIMITED }
+        Decoder { scan, strict, depth, later: Vec::new(), afterwards: None, room: DecodeBudget::UNLIMITED }
     }
 
     /// The same decoder with no more room than this.
-    pub(super) fn within_room(self, room: Room) -> Self {
+    pub(super) fn within_room(self, room: DecodeBudget) -> Self {
         Decoder { room, ..self }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Decoder<'a> {
     fn structure(&mut self, message: &'static Message, go_type: Cow<'static, str>) -> Result<Object, Error> {
         self.untagged(|decoder, major| match major {
             Major::Map => decoder.deeper(|decoder| {
-                decoder.within(Room::structure)?;
+                decoder.within(DecodeBudget::structure)?;
                 decoder.members(message)
             }),
             Major::Array => {
@@ -119,17 +119,17 @@ impl<'a> Decoder<'a> {
     /// Decodes the entries of a map as the members of a struct.
     fn members(&mut self, message: &'static Message) -> Result<Object, Error> {
         let mut object = Object::new();
-        let mut seen = Seen::default();
+        let mut seen = SeenKeys::default();
         let mut first = None;
         let mut entries = self.scan.open()?;
         let mut at = 0;
         while self.scan.more(&mut entries)? {
             match self.member(message, at, &mut object, &mut seen) {
                 Ok(()) => {}
-                Err(Ending::Saved(error)) => {
+                Err(EntryFailure::Saved(error)) => {
                     first.get_or_insert(error);
                 }
-                Err(Ending::Final(error)) => {
+                Err(EntryFailure::Final(error)) => {
                     self.skip_entries(&mut entries)?;
                     return Err(error);
                 }
@@ -144,13 +144,13 @@ impl<'a> Decoder<'a> {
         message: &'static Message,
         at: u64,
         object: &mut Object,
-        seen: &mut Seen<'a>,
-    ) -> Result<(), Ending> {
+        seen: &mut SeenKeys<'a>,
+    ) -> Result<(), EntryFailure> {
         let key = match self.key() {
             Ok(key) => key,
             Err(error) => {
                 self.scan.skip()?;
-                return Err(Ending::Saved(error));
+                return Err(EntryFailure::Saved(error));
             }
         };
         let found = match &key {
@@ -167,7 +167,7 @@ impl<'a> Decoder<'a> {
             }
             self.scan.skip()?;
             return if self.strict {
-                Err(Ending::Final(Error::UnknownField(at)))
+                Err(EntryFailure::Final(Error::UnknownField(at)))
             } else {
                 seen.mark(key, at)
             };
@@ -342,16 +342,19 @@ impl<'a> Decoder<'a> {
     pub(super) fn tag(&mut self) -> Result<u64, Error> {
         let tag = self.scan.head()?.value;
         match tag {
-            21 => self.later.push(Later::Base64Url),
-            22 => self.later.push(Later::Base64),
-            23 => self.later.push(Later::Base16),
+            21 => self.later.push(ExpectedEncoding::Base64Url),
+            22 => self.later.push(ExpectedEncoding::Base64),
+            23 => self.later.push(ExpectedEncoding::Base16),
             _ => {}
         }
         Ok(tag)
     }
 
     /// Takes room for what comes next, or skips it.
-    fn within(&mut self, take: impl FnOnce(&mut Room) -> Result<(), NoRoom>) -> Result<(), Error> {
+    fn within(
+        &mut self,
+        take: impl FnOnce(&mut DecodeBudget) -> Result<(), BudgetExceeded>,
+    ) -> Result<(), Error> {
         match take(&mut self.room) {
             Ok(()) => Ok(()),
             Err(full) => self.scan.skip().and(Err(full.into())),

@@ -7,8 +7,8 @@ use super::errors::Error;
 use super::scalar::{below_int64, type_error, unrecognized, valid};
 use super::scan::{Major, Scanner, float};
 use super::typed::Decoder;
+use crate::memory::{DecodeBudget, complete};
 use crate::object::Object;
-use crate::room::{Room, complete};
 use crate::text::go_text;
 
 /// Decodes an object without a schema, in the room that its bytes may ask for; numbers are `i64` where they
@@ -17,7 +17,7 @@ use crate::text::go_text;
 /// # Errors
 /// As [`decode_within`](super::decode_within); and what is no map is an error, but for null, which is `None`.
 pub fn decode_untyped(bytes: &[u8]) -> Result<Option<Object>, Error> {
-    let room = Room::of_body(bytes.len());
+    let room = DecodeBudget::of_body(bytes.len());
     Decoder::new(Scanner::checked(bytes)?, true, 0).within_room(room).any_object()
 }
 

@@ -6,7 +6,7 @@ use std::fmt::{self, Display};
 
 use apimachinery::go_quote::{Quoted, quote};
 
-use crate::room::NoRoom;
+use crate::memory::BudgetExceeded;
 use crate::text::go_string;
 
 /// Why a body was refused. Displays the text that upstream's decoder has for it.
@@ -26,7 +26,7 @@ pub enum Error {
     Value(String),
     /// The tree would take too much memory.
     #[error(transparent)]
-    NoRoom(#[from] NoRoom),
+    NoRoom(#[from] BudgetExceeded),
     /// The search for `apiVersion` and `kind`, which comes before decoding, failed.
     #[error("couldn't get version/kind; json parse error: {0}")]
     TypeMeta(Box<Error>),

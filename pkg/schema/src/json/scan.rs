@@ -31,7 +31,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A cursor for who passes over most of a text: strings are checked one by one.
-    pub(crate) fn passing_over(text: &'a [u8]) -> Self {
+    pub(crate) fn for_skipping(text: &'a [u8]) -> Self {
         Scanner { text, utf8: None, at: 0, depth: 0, stops: Stops::default() }
     }
 

@@ -6,7 +6,7 @@ use crate::object::Object;
 
 /// Which members of a struct have been met.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenMembers {
     /// Those that the text names.
     pub(super) met: Bits,
     /// Those that the object holds, but for `kind` and `apiVersion`.
@@ -23,10 +23,10 @@ pub(super) struct Seen {
 /// aside.
 pub(super) const MEMBERS_MAX: usize = 254;
 
-impl Seen {
+impl SeenMembers {
     /// Of a struct into whose object its text is to be decoded.
     pub(super) fn of(object: &Object) -> Self {
-        Seen { inherited: !object.is_empty(), ..Seen::default() }
+        SeenMembers { inherited: !object.is_empty(), ..SeenMembers::default() }
     }
 
     /// The place of a member in the object, made for it with a value. Where nothing but members of the table stands in the
@@ -105,7 +105,7 @@ mod tests {
         static NAMES: [Key; 4] =
             [Key::const_new("a"), Key::const_new("b"), Key::const_new("c"), Key::const_new("d")];
         let mut object = Object::new();
-        let mut seen = Seen::of(&object);
+        let mut seen = SeenMembers::of(&object);
         for at in [2, 0, 3] {
             assert!(!seen.met.set(at));
             seen.place(&mut object, at, &NAMES[at], || at.into());

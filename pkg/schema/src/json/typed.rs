@@ -11,12 +11,12 @@ use jsontree::{Key, Value, push_null};
 use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
 use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
-use super::seen::{MEMBERS_MAX, Seen};
+use super::seen::{MEMBERS_MAX, SeenMembers};
 use super::slot::Slot;
 use super::unquote::RawString;
-use super::untyped::Leaving;
+use super::untyped::SkippedObjects;
+use crate::memory::{DecodeBudget, STRUCT_MEMBERS, complete};
 use crate::object::Object;
-use crate::room::{Room, STRUCT_MEMBERS, complete};
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type, Word};
 
 /// An object and what strict validation has to say about its text.
@@ -33,14 +33,14 @@ pub struct Decoded {
 /// # Errors
 /// Upstream's errors for bad syntax, values of the wrong type, and texts that a leaf type refuses.
 pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> {
-    decode_within(message, text, Room::UNLIMITED)
+    decode_within(message, text, DecodeBudget::UNLIMITED)
 }
 
 /// Decodes an object that may take so much memory.
 ///
 /// # Errors
 /// As [`decode`], or [`Error::NoRoom`].
-pub fn decode_within(message: &'static Message, text: &[u8], room: Room) -> Result<Decoded, Error> {
+pub fn decode_within(message: &'static Message, text: &[u8], room: DecodeBudget) -> Result<Decoded, Error> {
     let mut decoder = Decoder { room, path: Vec::with_capacity(USUAL_DEPTH), ..Decoder::new(text) };
     match decoder.top(message) {
         Ok(object) => decoder.finish(object).map(|(object, strict)| Decoded { object, strict }),
@@ -97,9 +97,9 @@ pub(crate) struct Decoder<'a> {
     /// which is not strict and whose errors are named after the struct around it.
     pub(super) nested_at: Option<usize>,
     /// What the rest of the tree may take.
-    pub(super) room: Room,
+    pub(super) room: DecodeBudget,
     /// What is not decoded, if somebody asks for that, where no schema says what there is.
-    pub(super) outline: Option<Leaving>,
+    pub(super) outline: Option<SkippedObjects>,
 }
 
 impl<'a> Decoder<'a> {
@@ -114,7 +114,7 @@ impl<'a> Decoder<'a> {
             strict: Vec::new(),
             saved: None,
             nested_at: None,
-            room: Room::UNLIMITED,
+            room: DecodeBudget::UNLIMITED,
             outline: None,
         }
     }
@@ -145,7 +145,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn object(&mut self, message: &'static Message, object: &mut Object) -> Result<(), Error> {
         self.scan.open()?;
         self.room.structure()?;
-        let mut seen = Seen::of(object);
+        let mut seen = SeenMembers::of(object);
         let mut first = true;
         while self.scan.next_name(first)? {
             if std::mem::take(&mut first) {
@@ -176,7 +176,7 @@ impl<'a> Decoder<'a> {
         at: usize,
         member: &'static Member,
         object: &mut Object,
-        seen: &mut Seen,
+        seen: &mut SeenMembers,
     ) -> Result<(), Error> {
         let again = seen.met.set(at);
         if again || seen.inherited {
@@ -213,7 +213,7 @@ impl<'a> Decoder<'a> {
         member: &'static Member,
         again: bool,
         object: &mut Object,
-        seen: &mut Seen,
+        seen: &mut SeenMembers,
     ) -> Result<(), Error> {
         if again {
             self.report(StrictKind::DuplicateField, member.name);
@@ -246,7 +246,7 @@ impl<'a> Decoder<'a> {
         &mut self,
         message: &'static Message,
         object: &mut Object,
-        seen: &mut Seen,
+        seen: &mut SeenMembers,
     ) -> Result<(), Error> {
         let name = self.scan.string()?.text();
         self.scan.colon()?;
@@ -263,11 +263,11 @@ impl<'a> Decoder<'a> {
         message: &'static Message,
         name: Cow<'a, str>,
         object: &mut Object,
-        seen: &mut Seen,
+        seen: &mut SeenMembers,
     ) -> Result<(), Error> {
         match type_meta_member(message, &name) {
             Some((index, name)) => self.type_meta(message, MEMBERS_MAX + index, name, object, seen),
-            None if message.open => self.any_member(name, object),
+            None if message.open => self.untyped_member(name, object),
             None => {
                 self.report(StrictKind::UnknownField, &name);
                 self.scan.skip().map(drop)
@@ -281,7 +281,7 @@ impl<'a> Decoder<'a> {
         index: usize,
         name: &'static str,
         object: &mut Object,
-        seen: &mut Seen,
+        seen: &mut SeenMembers,
     ) -> Result<(), Error> {
         if seen.met.set(index) {
             self.report(StrictKind::DuplicateField, name);

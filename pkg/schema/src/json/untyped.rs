@@ -12,8 +12,8 @@ use super::leaf::float64;
 use super::scan::Scanner;
 use super::slot::Slot;
 use super::typed::Decoder;
+use crate::memory::{DecodeBudget, complete};
 use crate::object::Object;
-use crate::room::{Room, complete};
 
 /// A value and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,15 +29,15 @@ pub struct Untyped {
 /// # Errors
 /// Bad syntax, a number beyond the range of a double, or [`Error::NoRoom`].
 pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
-    decode_untyped_within(text, Room::of_body(text.len()))
+    decode_untyped_within(text, DecodeBudget::of_body(text.len()))
 }
 
 /// Decodes a value that may take so much memory.
 ///
 /// # Errors
 /// As [`decode_untyped`].
-pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> {
-    Decoder { room, ..Decoder::new(text) }.whole()
+pub fn decode_untyped_within(text: &[u8], room: DecodeBudget) -> Result<Untyped, Error> {
+    Decoder { room, ..Decoder::new(text) }.decode_all()
 }
 
 /// What [`decode_outline`] reads of a text.
@@ -56,8 +56,8 @@ pub struct Outline {
 /// # Errors
 /// As [`decode_untyped`]; within what is left, that it does not end.
 pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Outline, Error> {
-    let outline = Some(Leaving { names, left: Vec::new() });
-    let (scan, room) = (Scanner::passing_over(text), Room::of_body(text.len()));
+    let outline = Some(SkippedObjects { names, left: Vec::new() });
+    let (scan, room) = (Scanner::for_skipping(text), DecodeBudget::of_body(text.len()));
     let mut decoder = Decoder { room, outline, ..Decoder::at(scan) };
     let value = decoder.read_all()?;
     let left = decoder.outline.take().map(|outline| outline.left).unwrap_or_default();
@@ -65,7 +65,7 @@ pub fn decode_outline(text: &[u8], names: &'static [&'static str]) -> Result<Out
 }
 
 /// Which objects are not decoded.
-pub(super) struct Leaving {
+pub(super) struct SkippedObjects {
     /// They are in members with these names.
     names: &'static [&'static str],
     /// Where those are that were met.
@@ -74,7 +74,7 @@ pub(super) struct Leaving {
 
 impl<'a> Decoder<'a> {
     /// Decodes the one value that is all of the text.
-    fn whole(mut self) -> Result<Untyped, Error> {
+    fn decode_all(mut self) -> Result<Untyped, Error> {
         let value = self.read_all()?;
         self.finish(value).map(|(value, strict)| Untyped { value, strict })
     }
@@ -104,7 +104,7 @@ impl<'a> Decoder<'a> {
         let mut first = true;
         while let Some(name) = self.scan.next_member(first)? {
             first = false;
-            self.any_member(name.text(), object)?;
+            self.untyped_member(name.text(), object)?;
         }
         if object.is_empty() {
             self.room.structure()?;
@@ -113,7 +113,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes the value of a member that no schema knows into `object`.
-    pub(super) fn any_member(&mut self, name: Cow<'a, str>, object: &mut Object) -> Result<(), Error> {
+    pub(super) fn untyped_member(&mut self, name: Cow<'a, str>, object: &mut Object) -> Result<(), Error> {
         self.room.entry(object.len())?;
         let (slot, there) = object.slot(&*name);
         if there {

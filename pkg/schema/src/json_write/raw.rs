@@ -67,7 +67,7 @@ impl Compactor<'_, '_> {
                 b'n' => self.literal(b"null")?,
                 _ => return self.invalid(),
             };
-            if opened && !self.closes()? {
+            if opened && !self.is_empty_collection()? {
                 if self.in_object() {
                     self.member_name()?;
                 }
@@ -76,7 +76,7 @@ impl Compactor<'_, '_> {
             if opened {
                 self.pop();
             }
-            if self.behind_value()? {
+            if self.after_value()? {
                 return self.end();
             }
         }
@@ -84,7 +84,7 @@ impl Compactor<'_, '_> {
 
     /// Closes what ends behind a value, up to the comma in front of the next one; whether there is
     /// none because everything is closed.
-    fn behind_value(&mut self) -> Result<bool, RawError> {
+    fn after_value(&mut self) -> Result<bool, RawError> {
         while self.depth > 0 {
             let byte = self.token()?;
             if byte == b',' {
@@ -176,7 +176,7 @@ impl Compactor<'_, '_> {
     }
 
     /// Whether what was just opened is empty.
-    fn closes(&mut self) -> Result<bool, RawError> {
+    fn is_empty_collection(&mut self) -> Result<bool, RawError> {
         Ok(self.token()? == self.closer())
     }
 

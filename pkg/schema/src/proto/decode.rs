@@ -4,12 +4,11 @@ use apimachinery::time::{UnixTime, format_duration};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use jsontree::{Number, Value, push_null};
 
-use super::Error;
-use super::fault;
 use super::index::{Slot, Slots, each, entry};
 use super::wire::{BYTES, Reader};
+use super::{Error, first_error};
+use crate::memory::DecodeBudget;
 use crate::object::Object;
-use crate::room::Room;
 use crate::scalar;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 use crate::text::go_text;
@@ -20,19 +19,19 @@ use crate::text::go_text;
 /// # Errors
 /// The bytes are no such message, in gogo's words; it nests too deeply or is too large.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> {
-    decode_within(message, bytes, Room::UNLIMITED)
+    decode_within(message, bytes, DecodeBudget::UNLIMITED)
 }
 
 /// Decodes a message whose tree may take so much memory.
 ///
 /// # Errors
 /// As [`decode`], or [`Error::NoRoom`].
-pub fn decode_within(message: &'static Message, bytes: &[u8], room: Room) -> Result<Object, Error> {
+pub fn decode_within(message: &'static Message, bytes: &[u8], room: DecodeBudget) -> Result<Object, Error> {
     let mut object = Object::new();
     match fields(message, bytes, &mut object, &mut Slots::within(room)) {
         Ok(()) => Ok(object),
         Err(error @ Error::NoRoom(_)) => Err(error),
-        Err(error) => Err(fault::first(message, bytes).unwrap_or(error)),
+        Err(error) => Err(first_error::first(message, bytes).unwrap_or(error)),
     }
 }
 

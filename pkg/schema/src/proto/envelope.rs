@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::wire::{Reader, bytes_len, put_bytes, put_varint};
-use super::{Error, fault, index};
-use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_TYPEMETA as TYPE_META;
-use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_UNKNOWN as UNKNOWN;
+use super::{Error, first_error, index};
+use crate::builtin::{
+    IO_K8S_APIMACHINERY_PKG_RUNTIME_TYPEMETA as TYPE_META, IO_K8S_APIMACHINERY_PKG_RUNTIME_UNKNOWN as UNKNOWN,
+};
 use crate::text::go_text;
 
 /// What every enveloped object begins with.
@@ -49,7 +50,7 @@ impl<'a> Envelope<'a> {
             Some(body) => body,
         };
         let mut envelope = Envelope::default();
-        envelope.read(body).map_err(|error| fault::first(&UNKNOWN, body).unwrap_or(error))?;
+        envelope.read(body).map_err(|error| first_error::first(&UNKNOWN, body).unwrap_or(error))?;
         Ok(envelope)
     }
 

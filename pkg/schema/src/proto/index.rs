@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::names::field_name;
 use super::wire::{BYTES, Key, Reader, VARINT};
 use super::{DEPTH_MAX, Error, SIZE_MAX};
-use crate::room::Room;
+use crate::memory::DecodeBudget;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Where a field's occurrences are in its message, as offsets. Two words, so that a slot travels in
@@ -92,7 +92,7 @@ pub(crate) struct Slots {
     stack: SmallVec<[Slot; 160]>,
     depth: usize,
     /// What the tree may take that is made of the message.
-    pub(super) room: Room,
+    pub(super) room: DecodeBudget,
 }
 
 /// A message's slots in [`Slots`].
@@ -101,7 +101,7 @@ pub(crate) struct Frame(usize);
 
 impl Slots {
     /// Slots for a walk that makes a tree.
-    pub(super) fn within(room: Room) -> Self {
+    pub(super) fn within(room: DecodeBudget) -> Self {
         Slots { room, ..Slots::default() }
     }
 

@@ -19,11 +19,11 @@ use value::{element, one, own_wire_type, skip, text};
 /// types. [`decode`](super::decode) knows more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot be read in place")]
-pub struct Irregular;
+pub struct NotInPlace;
 
-impl From<Error> for Irregular {
-    fn from(_: Error) -> Irregular {
-        Irregular
+impl From<Error> for NotInPlace {
+    fn from(_: Error) -> NotInPlace {
+        NotInPlace
     }
 }
 
@@ -103,7 +103,7 @@ impl<'a> MessageRef<'a> {
     ///
     /// # Errors
     /// What it holds is irregular.
-    pub fn is_set(self) -> Result<bool, Irregular> {
+    pub fn is_set(self) -> Result<bool, NotInPlace> {
         Ok(self.empty == Empty::Set || !self.is_empty()?)
     }
 
@@ -111,7 +111,7 @@ impl<'a> MessageRef<'a> {
     ///
     /// # Errors
     /// The way to it is irregular.
-    pub fn get(self, name: &str) -> Result<MemberRef<'a>, Irregular> {
+    pub fn get(self, name: &str) -> Result<MemberRef<'a>, NotInPlace> {
         self.field_named(name).map_or(Ok(MemberRef::Absent), |field| self.value(name, field))
     }
 
@@ -128,7 +128,7 @@ impl<'a> MessageRef<'a> {
 
     /// The value of a member's field, which may be one of an inlined struct.
     #[inline(always)]
-    fn value(&self, name: &str, field: &'static Field) -> Result<MemberRef<'a>, Irregular> {
+    fn value(&self, name: &str, field: &'static Field) -> Result<MemberRef<'a>, NotInPlace> {
         if self.has(field) {
             return self.field(field);
         }
@@ -137,7 +137,7 @@ impl<'a> MessageRef<'a> {
     }
 
     #[inline(never)]
-    fn value_of_inlined(&self, name: &str, field: &'static Field) -> Result<MemberRef<'a>, Irregular> {
+    fn value_of_inlined(&self, name: &str, field: &'static Field) -> Result<MemberRef<'a>, NotInPlace> {
         for inlined in self.message.fields.iter().filter(|field| field.inlined()) {
             if let Type::Message(inner) = inlined.ty
                 && inner.member(name).is_some_and(|member| std::ptr::eq(member, field))
@@ -155,7 +155,7 @@ impl<'a> MessageRef<'a> {
     ///
     /// # Errors
     /// What the object holds is irregular; until then `visit` may have been called.
-    pub fn each_struct(self, visit: &mut dyn FnMut(&'static str, MessageRef<'a>)) -> Result<(), Irregular> {
+    pub fn each_struct(self, visit: &mut dyn FnMut(&'static str, MessageRef<'a>)) -> Result<(), NotInPlace> {
         let mut reader = Reader::new(self.raw);
         while !reader.done() {
             let key = reader.key(self.message)?;
@@ -164,7 +164,7 @@ impl<'a> MessageRef<'a> {
             match field.map(|field| (field, field.ty)) {
                 Some((field, Type::Message(inner))) if inner.shape == Shape::Struct => {
                     if key.wire_type != BYTES {
-                        return Err(Irregular);
+                        return Err(NotInPlace);
                     }
                     match one(field, &mut reader)? {
                         MemberRef::Message(inner) if field.inlined() => inner.each_struct(visit)?,
@@ -193,7 +193,7 @@ impl<'a> MessageRef<'a> {
     }
 
     #[inline(always)]
-    fn field(&self, field: &'static Field) -> Result<MemberRef<'a>, Irregular> {
+    fn field(&self, field: &'static Field) -> Result<MemberRef<'a>, NotInPlace> {
         if field.cardinality == Cardinality::One {
             return self.single(field);
         }
@@ -207,7 +207,7 @@ impl<'a> MessageRef<'a> {
 
     /// Looks for a field that holds one value up to where the fields of higher number begin.
     #[inline(always)]
-    fn single(&self, field: &'static Field) -> Result<MemberRef<'a>, Irregular> {
+    fn single(&self, field: &'static Field) -> Result<MemberRef<'a>, NotInPlace> {
         let mut reader = Reader::new(self.raw);
         while !reader.done() {
             let key = reader.key(self.message)?;
@@ -215,7 +215,7 @@ impl<'a> MessageRef<'a> {
                 return if key.wire_type == own_wire_type(field) {
                     one(field, &mut reader)
                 } else {
-                    Err(Irregular)
+                    Err(NotInPlace)
                 };
             }
             if key.number > field.number {
@@ -228,7 +228,7 @@ impl<'a> MessageRef<'a> {
 
     /// Looks for the entries of a list or a map up to where the fields of higher number begin.
     #[inline(never)]
-    fn repeated(&self, field: &'static Field) -> Result<Entries<'a>, Irregular> {
+    fn repeated(&self, field: &'static Field) -> Result<Entries<'a>, NotInPlace> {
         let mut reader = Reader::new(self.raw);
         let (mut count, mut first, mut end) = (0, 0, 0);
         while !reader.done() {
@@ -239,7 +239,7 @@ impl<'a> MessageRef<'a> {
             }
             if key.number == field.number {
                 if key.wire_type != own_wire_type(field) {
-                    return Err(Irregular);
+                    return Err(NotInPlace);
                 }
                 first = if count == 0 { before } else { first };
                 count += 1;
@@ -252,7 +252,7 @@ impl<'a> MessageRef<'a> {
     }
 
     /// Whether a tree of this struct would have no members.
-    fn is_empty(self) -> Result<bool, Irregular> {
+    fn is_empty(self) -> Result<bool, NotInPlace> {
         let mut reader = Reader::new(self.raw);
         while !reader.done() {
             let key = reader.key(self.message)?;
@@ -261,7 +261,7 @@ impl<'a> MessageRef<'a> {
                 continue;
             };
             if key.wire_type != own_wire_type(field) {
-                return Err(Irregular);
+                return Err(NotInPlace);
             }
             // A pointer to a zero time is a member whose value is null.
             if field.cardinality != Cardinality::One || field.pointer && !field.inlined() {
@@ -290,7 +290,7 @@ impl<'a> ListRef<'a> {
 
     /// The items; after an irregular one there are no more.
     #[inline]
-    pub fn iter(self) -> impl Iterator<Item = Result<MemberRef<'a>, Irregular>> + use<'a> {
+    pub fn iter(self) -> impl Iterator<Item = Result<MemberRef<'a>, NotInPlace>> + use<'a> {
         let ty = self.0.field.ty;
         self.0.iter().map(move |payload| element(ty, payload?))
     }
@@ -311,7 +311,7 @@ impl<'a> MapRef<'a> {
     ///
     /// # Errors
     /// The map is irregular up to there.
-    pub fn get(self, name: &str) -> Result<MemberRef<'a>, Irregular> {
+    pub fn get(self, name: &str) -> Result<MemberRef<'a>, NotInPlace> {
         Ok(self.find(name)?.unwrap_or(MemberRef::Absent))
     }
 
@@ -319,7 +319,7 @@ impl<'a> MapRef<'a> {
     ///
     /// # Errors
     /// The map is irregular up to there.
-    pub fn find(self, name: &str) -> Result<Option<MemberRef<'a>>, Irregular> {
+    pub fn find(self, name: &str) -> Result<Option<MemberRef<'a>>, NotInPlace> {
         for pair in self.pairs() {
             let (key, value) = pair?;
             match key.cmp(name.as_bytes()) {
@@ -332,19 +332,19 @@ impl<'a> MapRef<'a> {
     }
 
     /// The entries, sorted by key. One that is out of order is irregular.
-    pub fn iter(self) -> impl Iterator<Item = Result<(&'a str, MemberRef<'a>), Irregular>> + use<'a> {
+    pub fn iter(self) -> impl Iterator<Item = Result<(&'a str, MemberRef<'a>), NotInPlace>> + use<'a> {
         self.pairs().map(move |pair| {
             let (key, value) = pair?;
             Ok((text(key)?, element(self.0.field.ty, value)?))
         })
     }
 
-    fn pairs(self) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8]), Irregular>> + use<'a> {
+    fn pairs(self) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8]), NotInPlace>> + use<'a> {
         let mut before: Option<&[u8]> = None;
         self.0.iter().map(move |payload| {
             let (key, value) = entry(payload?)?;
             if before.replace(key).is_some_and(|before| before >= key) {
-                Err(Irregular)
+                Err(NotInPlace)
             } else {
                 Ok((key, value))
             }
@@ -355,7 +355,7 @@ impl<'a> MapRef<'a> {
 impl<'a> Entries<'a> {
     /// The values, which have a length each.
     #[inline]
-    fn iter(self) -> impl Iterator<Item = Result<&'a [u8], Irregular>> + use<'a> {
+    fn iter(self) -> impl Iterator<Item = Result<&'a [u8], NotInPlace>> + use<'a> {
         let mut reader = Reader::new(self.region);
         std::iter::from_fn(move || {
             if reader.done() {
@@ -368,7 +368,7 @@ impl<'a> Entries<'a> {
             if value.is_err() {
                 reader = Reader::new(&[]);
             }
-            Some(value.map_err(Irregular::from))
+            Some(value.map_err(NotInPlace::from))
         })
     }
 }

@@ -108,7 +108,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
     ) -> Result<Managers, String> {
         self.reconcile(&mut managers);
         let changes = self.changes(live, new, version, &mut managers, manager)?;
-        disown(&changes, &mut managers, manager);
+        remove_ownership(&changes, &mut managers, manager);
         let (mut set, had) = match managers.remove(manager) {
             Some(old) => {
                 let same = old.api_version == version && !old.applied && !old.changed;
@@ -169,9 +169,9 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         };
         let changes = self.changes(live, &new, version, &mut managers, manager)?;
         if !force {
-            refuse_conflicts(&changes, &managers, manager)?;
+            check_conflicts(&changes, &managers, manager)?;
         }
-        disown(&changes, &mut managers, manager);
+        remove_ownership(&changes, &mut managers, manager);
         Ok(((!values_equal(live, &new)).then_some(new), managers))
     }
 
@@ -246,7 +246,7 @@ fn find<'c>(changes: &'c Changes, managed: &VersionedSet) -> Option<&'c Comparis
 }
 
 /// Fails if a field that is added or changed has an owner other than the manager that `acts`.
-fn refuse_conflicts(changes: &Changes, managers: &Managers, acts: &str) -> Result<(), ApplyError> {
+fn check_conflicts(changes: &Changes, managers: &Managers, acts: &str) -> Result<(), ApplyError> {
     let mut conflicts = Conflicts(Vec::new());
     for (name, managed) in managers.iter().filter(|(name, _)| *name != acts) {
         let Some(change) = find(changes, managed) else { continue };
@@ -261,7 +261,7 @@ fn refuse_conflicts(changes: &Changes, managers: &Managers, acts: &str) -> Resul
 
 /// Takes what has changed from all managers but the one that `acts`, and forgets those who are left
 /// with nothing.
-fn disown(changes: &Changes, managers: &mut Managers, acts: &str) {
+fn remove_ownership(changes: &Changes, managers: &mut Managers, acts: &str) {
     managers.retain(|name, managed| {
         if name != acts
             && let Some(change) = find(changes, managed)

@@ -9,7 +9,7 @@ use super::Error;
 use super::parse::anchor_name;
 
 /// What found the error, and how upstream words it.
-enum Complaint<'a> {
+enum UpstreamError<'a> {
     Scanner(&'a str),
     Parser(&'a str),
     /// At the end of the text.
@@ -24,16 +24,16 @@ enum Complaint<'a> {
 pub(super) fn translate(text: &str, error: &ScanError) -> Error {
     let marker = error.marker();
     let line = marker.line().saturating_sub(1);
-    let (line, what) = match complaint(error.info()) {
-        Complaint::Scanner(what) => (number_from_one(line), what),
-        Complaint::Parser(what) => {
+    let (line, what) = match classify_error(error.info()) {
+        UpstreamError::Scanner(what) => (number_from_one(line), what),
+        UpstreamError::Parser(what) => {
             // The end of the text counts as a line of its own.
             let at_end = marker.col() > 0 && text.chars().nth(marker.index()).is_none();
             (line + usize::from(at_end), what)
         }
-        Complaint::End(what) => (number_from_one(text.matches('\n').count()), what),
-        Complaint::Tab(what) => (number_from_one(tab_line(text, line)), what),
-        Complaint::Anchor => {
+        UpstreamError::End(what) => (number_from_one(text.matches('\n').count()), what),
+        UpstreamError::Tab(what) => (number_from_one(tab_line(text, line)), what),
+        UpstreamError::Anchor => {
             let name = anchor_name(text, marker.index());
             return Error::Text(format!("yaml: unknown anchor '{name}' referenced"));
         }
@@ -54,39 +54,41 @@ fn tab_line(text: &str, from: usize) -> usize {
     found.map_or(from, |(at, _)| at)
 }
 
-fn complaint(info: &str) -> Complaint<'_> {
+fn classify_error(info: &str) -> UpstreamError<'_> {
     match info {
         "while parsing a quoted scalar, did not find expected hexadecimal number" => {
-            Complaint::Scanner("did not find expected hexdecimal number")
+            UpstreamError::Scanner("did not find expected hexdecimal number")
         }
-        "simple key expect ':'" | "simple key expected" => Complaint::Scanner("could not find expected ':'"),
-        "misplaced bracket" => Complaint::Parser("did not find expected node content"),
+        "simple key expect ':'" | "simple key expected" => {
+            UpstreamError::Scanner("could not find expected ':'")
+        }
+        "misplaced bracket" => UpstreamError::Parser("did not find expected node content"),
         "invalid trailing content after double-quoted scalar" => {
-            Complaint::Parser("did not find expected key")
+            UpstreamError::Parser("did not find expected key")
         }
-        "invalid indentation in quoted scalar" => Complaint::End("found unexpected end of stream"),
+        "invalid indentation in quoted scalar" => UpstreamError::End("found unexpected end of stream"),
         "while parsing a flow sequence, expected ',' or ']'" => {
-            Complaint::Parser("did not find expected ',' or ']'")
+            UpstreamError::Parser("did not find expected ',' or ']'")
         }
         "while scanning a plain scalar, found a tab" => {
-            Complaint::Tab("found a tab character that violates indentation")
+            UpstreamError::Tab("found a tab character that violates indentation")
         }
-        "while parsing node, found unknown anchor" => Complaint::Anchor,
+        "while parsing node, found unknown anchor" => UpstreamError::Anchor,
         _ if info.starts_with("while parsing a quoted scalar, ") => {
-            Complaint::Scanner(info.split_once(", ").map_or(info, |(_, what)| what))
+            UpstreamError::Scanner(info.split_once(", ").map_or(info, |(_, what)| what))
         }
-        "recursion limit exceeded" => Complaint::Scanner("exceeded max depth of 10000"),
+        "recursion limit exceeded" => UpstreamError::Scanner("exceeded max depth of 10000"),
         "tab cannot be used as indentation" | "tabs disallowed in this context" => {
-            Complaint::Scanner("found character that cannot start any token")
+            UpstreamError::Scanner("found character that cannot start any token")
         }
         _ if info.starts_with("unexpected character") || info.starts_with("tabs disallowed within") => {
-            Complaint::Scanner("found character that cannot start any token")
+            UpstreamError::Scanner("found character that cannot start any token")
         }
         _ => match info.split_once(", ") {
-            Some((_, what @ "found unexpected end of stream")) => Complaint::End(what),
-            Some((context, what)) if context.starts_with("while parsing") => Complaint::Parser(what),
-            Some((context, what)) if context.starts_with("while scanning") => Complaint::Scanner(what),
-            _ => Complaint::Scanner(info),
+            Some((_, what @ "found unexpected end of stream")) => UpstreamError::End(what),
+            Some((context, what)) if context.starts_with("while parsing") => UpstreamError::Parser(what),
+            Some((context, what)) if context.starts_with("while scanning") => UpstreamError::Scanner(what),
+            _ => UpstreamError::Scanner(info),
         },
     }
 }

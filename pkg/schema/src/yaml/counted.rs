@@ -10,7 +10,7 @@ use std::rc::Rc;
 use saphyr_parser::input::SkipTabs;
 use saphyr_parser::{Input, Span, StrInput};
 
-use crate::room::{NoRoom, Room};
+use crate::memory::{BudgetExceeded, DecodeBudget};
 
 /// What the parser keeps of a token, in bytes: where it is, two texts at most and what it is, in a list that doubles while
 /// it grows; and the text of a plain scalar, which has room for 32 bytes.
@@ -42,9 +42,9 @@ impl Count {
     ///
     /// # Errors
     /// There is no room for what it keeps.
-    pub(super) fn next(&self, room: &mut Room) -> Result<(), NoRoom> {
+    pub(super) fn next(&self, room: &mut DecodeBudget) -> Result<(), BudgetExceeded> {
         if self.exceeded.get() {
-            return Err(NoRoom);
+            return Err(BudgetExceeded);
         }
         let tokens = self.tokens.take();
         if let Some(more) = tokens.checked_sub(self.peak.get()) {

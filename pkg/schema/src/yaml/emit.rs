@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::analyze::{Style, is_break, is_printable, is_simple_key, style};
-use super::natural::Key;
+use super::natural_order::Key;
 use super::resolve::{Scalar, plain};
 use crate::json;
 use crate::json::scan::Scanner;

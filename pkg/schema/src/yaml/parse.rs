@@ -11,7 +11,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use super::Error;
 use super::complaint::translate;
 use super::counted::{Count, Counted};
-use crate::room::Room;
+use crate::memory::DecodeBudget;
 
 /// How deep a document may nest; upstream's limit.
 const DEPTH_MAX: usize = 10_000;
@@ -115,7 +115,7 @@ const NODE_BYTES: usize = size_of::<Node<'_>>() * 3 / 2 + size_of::<(Id, Id)>();
 ///
 /// # Errors
 /// What is wrong with the text, and [`Error::NoRoom`].
-pub(super) fn document<'t>(text: &'t str, room: &mut Room) -> Result<Document<'t>, Error> {
+pub(super) fn document<'t>(text: &'t str, room: &mut DecodeBudget) -> Result<Document<'t>, Error> {
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
     let mut slashes = EscapedSlashes::find_in(text);
     let count = Rc::<Count>::default();

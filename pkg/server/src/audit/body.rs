@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 
 /// Room for what is kept, shared by all requests.
-pub(super) struct Room(AtomicUsize);
+pub(super) struct MemoryBudget(AtomicUsize);
 
-impl Room {
+impl MemoryBudget {
     /// For so many bytes.
     pub(super) fn of(bytes: usize) -> Self {
-        Room(AtomicUsize::new(bytes))
+        MemoryBudget(AtomicUsize::new(bytes))
     }
 
     fn take(&self, bytes: usize) -> bool {
@@ -25,38 +25,38 @@ impl Room {
 }
 
 /// Room that is taken until this is dropped.
-pub(super) struct Taken {
+pub(super) struct MemoryPermit {
     bytes: usize,
-    room: Arc<Room>,
+    room: Arc<MemoryBudget>,
 }
 
-impl Taken {
+impl MemoryPermit {
     /// Takes room for so many bytes, if there is as much.
-    pub(super) fn of(room: &Arc<Room>, bytes: usize) -> Option<Self> {
-        room.take(bytes).then(|| Taken { bytes, room: Arc::clone(room) })
+    pub(super) fn of(room: &Arc<MemoryBudget>, bytes: usize) -> Option<Self> {
+        room.take(bytes).then(|| MemoryPermit { bytes, room: Arc::clone(room) })
     }
 }
 
-impl Drop for Taken {
+impl Drop for MemoryPermit {
     fn drop(&mut self) {
         self.room.give_back(self.bytes);
     }
 }
 
 /// The pieces of a body, as far as they have passed by.
-pub(super) struct Kept {
+pub(super) struct BodyBuffer {
     pieces: Vec<Bytes>,
     /// How many more bytes may be kept; `None` if there were more.
     left: Option<usize>,
     /// How many are.
     bytes: usize,
-    room: Arc<Room>,
+    room: Arc<MemoryBudget>,
 }
 
-impl Kept {
+impl BodyBuffer {
     /// Keeps at most so many bytes, while there is room, and nothing of a longer body.
-    pub(super) fn new(bytes_max: usize, room: &Arc<Room>) -> Self {
-        Kept { pieces: Vec::new(), left: Some(bytes_max), bytes: 0, room: Arc::clone(room) }
+    pub(super) fn new(bytes_max: usize, room: &Arc<MemoryBudget>) -> Self {
+        BodyBuffer { pieces: Vec::new(), left: Some(bytes_max), bytes: 0, room: Arc::clone(room) }
     }
 
     /// Keeps a piece.
@@ -83,7 +83,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for BodyBuffer {
     fn drop(&mut self) {
         self.room.give_back(self.bytes);
     }
@@ -96,20 +96,20 @@ mod tests {
 
     #[test]
     fn what_is_too_much_or_finds_no_room_is_not_kept() {
-        let room = Arc::new(Room::of(10));
+        let room = Arc::new(MemoryBudget::of(10));
         let check = |max: usize, pieces: &[&'static str], expected: Option<&str>| {
-            let mut kept = Kept::new(max, &room);
+            let mut kept = BodyBuffer::new(max, &room);
             pieces.iter().for_each(|piece| kept.push(&Bytes::from_static(piece.as_bytes())));
             assert_eq!(kept.take().as_deref(), expected.map(str::as_bytes), "{max} {pieces:?}");
         };
         check(5, &["abc", "de"], Some("abcde"));
         check(5, &["abc", "def", "g"], None);
-        let mut other = Kept::new(100, &room);
+        let mut other = BodyBuffer::new(100, &room);
         other.push(&Bytes::from_static(b"12345678"));
         check(5, &["abc"], None);
         drop(other);
         check(100, &["1234567890"], Some("1234567890"));
-        assert!(Taken::of(&room, 11).is_none() && Taken::of(&room, 10).is_some());
+        assert!(MemoryPermit::of(&room, 11).is_none() && MemoryPermit::of(&room, 10).is_some());
         assert_eq!(room.0.load(Relaxed), 10, "all is given back");
     }
 }

@@ -11,7 +11,7 @@ use audit::Content;
 
 /// What a body is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Encoding {
     Json,
     Yaml,
     Protobuf,
@@ -20,22 +20,22 @@ pub(super) enum Form {
     Other,
 }
 
-impl Form {
+impl Encoding {
     /// By the type that a body comes with; JSON where there is none.
     pub(super) fn of(content_type: Option<&HeaderValue>) -> Self {
-        let Some(text) = content_type else { return Form::Json };
+        let Some(text) = content_type else { return Encoding::Json };
         let text = text.to_str().unwrap_or_default();
         let media = text.split(';').next().unwrap_or_default().trim();
         match media {
-            "application/json" => Form::Json,
-            "application/yaml" => Form::Yaml,
-            "application/vnd.kubernetes.protobuf" => Form::Protobuf,
-            "application/cbor" => Form::Cbor,
+            "application/json" => Encoding::Json,
+            "application/yaml" => Encoding::Yaml,
+            "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
+            "application/cbor" => Encoding::Cbor,
             // Patches are named after their kind.
-            patch if patch.ends_with("-patch+json") => Form::Json,
-            patch if patch.ends_with("-patch+yaml") => Form::Yaml,
-            patch if patch.ends_with("-patch+cbor") => Form::Cbor,
-            _ => Form::Other,
+            patch if patch.ends_with("-patch+json") => Encoding::Json,
+            patch if patch.ends_with("-patch+yaml") => Encoding::Yaml,
+            patch if patch.ends_with("-patch+cbor") => Encoding::Cbor,
+            _ => Encoding::Other,
         }
     }
 
@@ -45,28 +45,28 @@ impl Form {
             return None;
         }
         match self {
-            Form::Json => Content::json(bytes),
-            Form::Yaml => Content::json(&yaml::to_json(bytes).ok()?.json),
-            Form::Protobuf => {
+            Encoding::Json => Content::json(bytes),
+            Encoding::Yaml => Content::json(&yaml::to_json(bytes).ok()?.json),
+            Encoding::Protobuf => {
                 let envelope = Envelope::parse(bytes).ok()?;
                 let message = builtin::kind(&envelope.api_version, &envelope.kind)?;
                 let mut json = Vec::new();
                 transcode::to_json(message, envelope.raw, Some(envelope.head()), None, &mut json).ok()?;
                 Content::json(&json)
             }
-            Form::Cbor => {
+            Encoding::Cbor => {
                 let object = cbor::decode_untyped(bytes).ok()??;
                 let mut json = Vec::new();
                 schema::json_write::untyped(&object.into(), &mut json).ok()?;
                 Content::json(&json)
             }
-            Form::Other => None,
+            Encoding::Other => None,
         }
     }
 }
 
 /// What was packed with gzip, if it is not longer than that.
-pub(super) fn unpacked(bytes: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+pub(super) fn gunzip(bytes: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
     MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut out).ok()?;
@@ -82,38 +82,38 @@ mod tests {
 
     #[test]
     fn a_body_is_known_by_its_type() {
-        let check = |text: &'static str, expected: Form| {
-            assert_eq!(Form::of(Some(&HeaderValue::from_static(text))), expected, "{text}");
+        let check = |text: &'static str, expected: Encoding| {
+            assert_eq!(Encoding::of(Some(&HeaderValue::from_static(text))), expected, "{text}");
         };
-        check("application/json", Form::Json);
-        check("application/json;as=Table;v=v1;g=meta.k8s.io", Form::Json);
-        check("application/strategic-merge-patch+json", Form::Json);
-        check("application/apply-patch+yaml", Form::Yaml);
-        check("application/vnd.kubernetes.protobuf", Form::Protobuf);
-        check("text/plain", Form::Other);
-        assert_eq!(Form::of(None), Form::Json);
+        check("application/json", Encoding::Json);
+        check("application/json;as=Table;v=v1;g=meta.k8s.io", Encoding::Json);
+        check("application/strategic-merge-patch+json", Encoding::Json);
+        check("application/apply-patch+yaml", Encoding::Yaml);
+        check("application/vnd.kubernetes.protobuf", Encoding::Protobuf);
+        check("text/plain", Encoding::Other);
+        assert_eq!(Encoding::of(None), Encoding::Json);
     }
 
     #[test]
     fn objects_of_any_form_become_json() {
-        let check = |form: Form, bytes: &[u8], expected: Option<&str>| {
+        let check = |form: Encoding, bytes: &[u8], expected: Option<&str>| {
             let got = form.json(bytes);
             let got = got.as_ref().map(|content| std::str::from_utf8(content.bytes()).unwrap());
             assert_eq!(got, expected, "{form:?}");
         };
-        check(Form::Json, b"{\"a\": 1}\n", Some("{\"a\":1}"));
-        check(Form::Json, b"{", None);
-        check(Form::Yaml, b"a: 1\n", Some("{\"a\":1}"));
+        check(Encoding::Json, b"{\"a\": 1}\n", Some("{\"a\":1}"));
+        check(Encoding::Json, b"{", None);
+        check(Encoding::Yaml, b"a: 1\n", Some("{\"a\":1}"));
         let mut protobuf = Vec::new();
         // An object with the name `a` and nothing else.
         schema::proto::wrap("v1", "Namespace", b"\x0a\x03\x0a\x01a", &mut protobuf);
         let text = r#"{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"},"spec":{},"status":{}}"#;
-        check(Form::Protobuf, &protobuf, Some(text));
-        check(Form::Protobuf, b"k8s\0", None);
+        check(Encoding::Protobuf, &protobuf, Some(text));
+        check(Encoding::Protobuf, b"k8s\0", None);
         let mut cbor = Vec::new();
         cbor::from_json(b"{\"a\":1}", &mut cbor).unwrap();
-        check(Form::Cbor, &cbor, Some("{\"a\":1}"));
-        check(Form::Other, b"{}", None);
+        check(Encoding::Cbor, &cbor, Some("{\"a\":1}"));
+        check(Encoding::Other, b"{}", None);
     }
 
     #[test]
@@ -121,8 +121,8 @@ mod tests {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packer.write_all(&[b'x'; 100]).unwrap();
         let packed = packer.finish().unwrap();
-        assert_eq!(unpacked(&packed, 100).map(|bytes| bytes.len()), Some(100));
-        assert_eq!(unpacked(&packed, 99), None);
-        assert_eq!(unpacked(b"no", 99), None);
+        assert_eq!(gunzip(&packed, 100).map(|bytes| bytes.len()), Some(100));
+        assert_eq!(gunzip(&packed, 99), None);
+        assert_eq!(gunzip(b"no", 99), None);
     }
 }

@@ -16,7 +16,7 @@ use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use apimachinery::time::parse_duration;
 
-use super::Refusal;
+use super::Rejection;
 use crate::connection::Peer;
 use crate::env::Env;
 use crate::inflight::{is_long_running, is_mutating};
@@ -34,7 +34,7 @@ pub(super) fn context(
     received: Instant,
     timeout_max: Duration,
     env: &Env,
-) -> (RequestContext, Option<Refusal>) {
+) -> (RequestContext, Option<Rejection>) {
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let (info, flaw) = match info(parts, &query) {
         Ok(info) => (info, None),
@@ -64,20 +64,20 @@ pub(super) fn context(
 
 /// A read may leave out what it cannot read, as upstream's do. What changes something may not: a collection would
 /// be deleted without regard to the selector.
-fn garbled(context: &RequestContext) -> Option<Refusal> {
+fn garbled(context: &RequestContext) -> Option<Rejection> {
     let flaw = context.query.flaw().filter(|_| is_mutating(&context.info))?;
     Some(Box::new(Status::bad_request(flaw.to_string())).into())
 }
 
-fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Refusal> {
+fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Rejection> {
     let path = decode_path(parts.uri.path())
-        .ok_or_else(|| Refusal::from(Box::new(Status::bad_request("400 Bad Request"))))?;
+        .ok_or_else(|| Rejection::from(Box::new(Status::bad_request("400 Bad Request"))))?;
     request_info(parts.method.as_str(), &path, query).map_err(|error| {
         let uri = parts.uri.path_and_query().map_or("", |uri| uri.as_str());
         let text =
             format!("Internal Server Error: {}: failed to create RequestInfo: {error}, {uri}\n", Quoted(uri));
         // No browser takes the text for markup.
-        Refusal::Unreadable(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+        Rejection::Unreadable(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
     })
 }
 
@@ -87,7 +87,7 @@ fn deadline(
     query: &Query,
     received: Instant,
     max: Duration,
-) -> Result<Option<Instant>, Refusal> {
+) -> Result<Option<Instant>, Rejection> {
     if is_long_running(info) {
         return Ok(None);
     }
@@ -95,7 +95,7 @@ fn deadline(
         None | Some("") => 0,
         Some(text) => parse_duration(text).map_err(|error| {
             let message = format!("invalid timeout specified in the request URL - {error}");
-            Refusal::from(Box::new(Status::bad_request(message)))
+            Rejection::from(Box::new(Status::bad_request(message)))
         })?,
     };
     let wanted = u64::try_from(wanted).unwrap_or(0);

@@ -14,12 +14,12 @@ use authorization::{Authorized, Unauthorized};
 use endpoints::dispatch::Response;
 
 use super::Chain;
-use crate::audit::Recording;
+use crate::audit::AuditRecord;
 use crate::respond;
 use crate::routes::panicked;
 
 /// Why a request was not dispatched.
-pub(super) enum Refusal {
+pub(super) enum Rejection {
     Status(Box<Status>),
     /// There is no seat for it; it may be tried again after so many seconds.
     TooMany {
@@ -34,35 +34,35 @@ pub(super) enum Refusal {
     Panicked(String),
 }
 
-impl From<Box<Status>> for Refusal {
+impl From<Box<Status>> for Rejection {
     fn from(status: Box<Status>) -> Self {
-        Refusal::Status(status)
+        Rejection::Status(status)
     }
 }
 
-impl Refusal {
+impl Rejection {
     /// 500 in upstream's words for what is none of the client's business. No browser takes it for markup.
     pub(super) fn internal(uri: &Uri, cause: &str) -> Self {
         let target = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let text = format!("Internal Server Error: {}: {cause}", quote(target));
         let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        Refusal::Unreadable(format!("{text}\n"))
+        Rejection::Unreadable(format!("{text}\n"))
     }
 
     /// A panic, with what it said if that is a text.
     pub(super) fn panic(payload: &(dyn std::any::Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        Refusal::Panicked(text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_default())
+        Rejection::Panicked(text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_default())
     }
 }
 
 /// The answer to a request that is not authorized. Upstream logs what went wrong, and tells the client.
-pub(super) fn unauthorized(why: Unauthorized, uri: &Uri) -> Refusal {
+pub(super) fn unauthorized(why: Unauthorized, uri: &Uri) -> Rejection {
     match why {
-        Unauthorized::Forbidden { status, .. } => Refusal::Status(status),
+        Unauthorized::Forbidden { status, .. } => Rejection::Status(status),
         Unauthorized::Failed(error) => {
             tracing::error!(%error, "nobody could say whether a request is authorized");
-            Refusal::internal(uri, &error)
+            Rejection::internal(uri, &error)
         }
     }
 }
@@ -101,30 +101,30 @@ impl Chain {
     /// The answer to a request that was not dispatched.
     pub(super) fn refuse(
         &self,
-        refusal: Refusal,
-        recording: Option<&Recording>,
+        refusal: Rejection,
+        recording: Option<&AuditRecord>,
         headers: ErrorHeaders,
     ) -> Response {
         match refusal {
-            Refusal::Panicked(text) => {
+            Rejection::Panicked(text) => {
                 recording.inspect(|recording| recording.panicked(&text));
                 respond::status(&panicked(&self.metrics), &headers.into())
             }
-            Refusal::Status(status) => {
+            Rejection::Status(status) => {
                 recording.inspect(|recording| recording.refused(&status));
                 respond::status(&status, &headers.into())
             }
-            Refusal::TooMany { retry_after } => {
+            Rejection::TooMany { retry_after } => {
                 self.metrics.dropped.fetch_add(1, Relaxed);
                 respond::too_many_requests(retry_after)
             }
-            Refusal::TooLate(status) => {
+            Rejection::TooLate(status) => {
                 recording.inspect(|recording| recording.refused(&status));
                 let mut body = serde_json::to_vec(&status).unwrap_or_default();
                 body.push(b'\n');
                 respond::text(status.code, body)
             }
-            Refusal::Unreadable(text) => respond::text(500, text),
+            Rejection::Unreadable(text) => respond::text(500, text),
         }
     }
 }

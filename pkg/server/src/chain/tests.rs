@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use authorization::Mode;
-use endpoints::heavy::HEAVY_WRITE_BYTES;
+use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
 use http::HeaderMap;
 use http_body_util::BodyExt;
 use tokio::time::timeout;

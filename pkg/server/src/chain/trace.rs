@@ -8,12 +8,12 @@ use http::request::Parts;
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
-use apimachinery::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
 use apimachinery::user_info::{GROUP_MASTERS, GROUP_MONITORING, UserInfo};
+use component_base::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
 use endpoints::dispatch::Response;
-use endpoints::observed::{Observed, Sent};
+use endpoints::observed::{ObservedBody, SendResult};
 
-use super::Refusal;
+use super::Rejection;
 use crate::env::Env;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -125,7 +125,7 @@ pub(super) fn until_sent(span: Span, response: Response) -> Response {
     }
     note_code(&span, response.status().as_u16());
     response.map(|body| {
-        Observed::body(body, move |sent: Sent| {
+        ObservedBody::body(body, move |sent: SendResult| {
             if sent.bytes > 0 {
                 span.set("http.response.body.size", sent.bytes);
             }
@@ -134,16 +134,16 @@ pub(super) fn until_sent(span: Span, response: Response) -> Response {
 }
 
 /// Notes that a request was refused.
-pub(super) fn refused(span: &Span, refusal: &Refusal) {
+pub(super) fn refused(span: &Span, refusal: &Rejection) {
     if span.is_none() {
         return;
     }
     note_code(
         span,
         match refusal {
-            Refusal::Status(status) | Refusal::TooLate(status) => status.code,
-            Refusal::TooMany { .. } => 429,
-            Refusal::Unreadable(_) | Refusal::Panicked(_) => 500,
+            Rejection::Status(status) | Rejection::TooLate(status) => status.code,
+            Rejection::TooMany { .. } => 429,
+            Rejection::Unreadable(_) | Rejection::Panicked(_) => 500,
         },
     );
 }

@@ -126,7 +126,7 @@ async fn a_failed_request_is_remembered_and_no_more_of_them_than_are_shown() {
 
 #[tokio::test]
 async fn the_state_has_every_section_once_also_those_of_others() {
-    let look: Look = Arc::new(|| json!({ "x": 1 }));
+    let look: StateFn = Arc::new(|| json!({ "x": 1 }));
     let setup = setup_with(vec![Section { name: "other", look }], CancellationToken::new());
     let (_, _, body) = setup.get("/debug/console/state", &[MASTER]).await;
     let state: Value = serde_json::from_str(&body).unwrap();

@@ -11,9 +11,9 @@ const LEVELS: usize = 64;
 
 /// Requests that were turned away lately, by priority level.
 #[derive(Default)]
-pub(super) struct Dropped(Mutex<HashMap<String, Level>>);
+pub(super) struct DroppedRequestsTracker(Mutex<HashMap<String, Level>>);
 
-impl Dropped {
+impl DroppedRequestsTracker {
     /// Counts a request that was turned away by a level, and says after how many seconds its client may come again.
     /// `now` is in seconds since 1970.
     pub(super) fn retry_after(&self, level: &str, now: i64) -> u64 {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_advice_follows_how_many_are_turned_away() {
-        let dropped = Dropped::default();
+        let dropped = DroppedRequestsTracker::default();
         let mut now = 1_800_000_000;
         let mut second = |requests: u64| {
             now += 1;
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn levels_that_turn_nobody_away_are_forgotten() {
-        let dropped = Dropped::default();
+        let dropped = DroppedRequestsTracker::default();
         for name in 0..10 * LEVELS {
             dropped.retry_after(&name.to_string(), 100 * name as i64);
         }

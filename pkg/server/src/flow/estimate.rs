@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use flowcontrol::{Class, Work};
+use flowcontrol::{Class, WorkEstimate};
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
@@ -28,21 +28,21 @@ const SEATS_MAX: u32 = 10;
 const WATCHES_MIN: usize = SEAT_NANOS as usize / EVENT_NANOS as usize;
 
 /// The work of a request, whose class is limited.
-pub(super) fn work(context: &RequestContext, class: &Class, dispatch: &dyn Dispatch) -> Work {
+pub(super) fn work(context: &RequestContext, class: &Class, dispatch: &dyn Dispatch) -> WorkEstimate {
     let seats_max = class.seats_max().unwrap_or(SEATS_MAX).clamp(1, SEATS_MAX);
     let info = &context.info;
     match info.verb.as_str() {
-        _ if !info.is_resource => Work::ONE,
-        "list" => Work { initial_seats: list(context, dispatch, seats_max), ..Work::ONE },
+        _ if !info.is_resource => WorkEstimate::ONE,
+        "list" => WorkEstimate { initial_seats: list(context, dispatch, seats_max), ..WorkEstimate::ONE },
         "watch" if begins_with_state(context) => {
-            Work { initial_seats: list(context, dispatch, seats_max), ..Work::ONE }
+            WorkEstimate { initial_seats: list(context, dispatch, seats_max), ..WorkEstimate::ONE }
         }
         "create" | "update" | "patch" | "delete" if !is_unseen(info) => {
-            let watches = dispatch.watches_of(info);
+            let watches = dispatch.watch_count(info);
             class.observe_watchers(watches);
             change(watches, seats_max)
         }
-        _ => Work::ONE,
+        _ => WorkEstimate::ONE,
     }
 }
 
@@ -84,14 +84,14 @@ fn seats(nanos: u64, seats_max: u32) -> u32 {
 }
 
 /// A change takes one seat, and afterwards those of the work that it makes for watches. What is too wide lasts longer.
-fn change(watches: usize, seats_max: u32) -> Work {
+fn change(watches: usize, seats_max: u32) -> WorkEstimate {
     if watches < WATCHES_MIN {
-        return Work::ONE;
+        return WorkEstimate::ONE;
     }
     let nanos = (watches as u64).saturating_mul(EVENT_NANOS);
     let final_seats = seats(nanos, seats_max);
     let additional_latency = Duration::from_nanos(nanos / u64::from(final_seats));
-    Work { final_seats, additional_latency, ..Work::ONE }
+    WorkEstimate { final_seats, additional_latency, ..WorkEstimate::ONE }
 }
 
 #[cfg(test)]

@@ -19,17 +19,17 @@ impl Check for Sick {
     }
 }
 
-fn group(checks: &[&'static str]) -> Group {
+fn group(checks: &[&'static str]) -> CheckGroup {
     let well =
         |&name: &&'static str| Arc::new(NamedCheck(name.into(), || async { Ok(()) })) as Arc<dyn Check>;
-    Group::new(checks.iter().map(well).collect())
+    CheckGroup::new(checks.iter().map(well).collect())
 }
 
 fn health() -> Health {
     Health {
         healthz: group(&["ping", "poststarthook/a"]),
         livez: group(&["ping", "log", "etcd"]),
-        readyz: Group::new(vec![Arc::new(Ping), Arc::new(Sick)]),
+        readyz: CheckGroup::new(vec![Arc::new(Ping), Arc::new(Sick)]),
     }
 }
 
@@ -156,7 +156,7 @@ impl Check for Moody {
 #[tokio::test(start_paused = true)]
 async fn however_many_ask_a_check_is_made_once_in_a_while() {
     let moody = Arc::new(Moody::default());
-    let seldom = Seldom::new(moody.clone(), Duration::from_secs(3));
+    let seldom = Throttled::new(moody.clone(), Duration::from_secs(3));
     let ask = async |times: u32| {
         let asked = futures::future::join_all((0..times).map(|_| seldom.check())).await;
         (asked.iter().filter(|result| result.is_ok()).count(), moody.0.load(Relaxed))

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::metrics::Impersonations;
 
-use super::wanted::{Subject, Wanted, service_account};
+use super::requested_user::{RequestedUser, Subject, service_account};
 
 /// The API group of rights to impersonate, except for users, groups and accounts in the old way.
 const GROUP: &str = "authentication.k8s.io";
@@ -46,9 +46,9 @@ pub(crate) enum Mode {
 }
 
 /// Somebody wants to be somebody else for a request.
-pub(super) struct Attempt<'a> {
+pub(super) struct ImpersonationRequest<'a> {
     pub(super) sender: &'a UserInfo,
-    pub(super) wanted: &'a Wanted,
+    pub(super) wanted: &'a RequestedUser,
     pub(super) info: &'a RequestInfo,
     pub(super) authorizer: &'a dyn Authorizer,
     /// Where questions are counted.
@@ -64,14 +64,17 @@ impl Mode {
     ///
     /// # Errors
     /// The refusal of the first right that is missing.
-    pub(super) async fn check(self, attempt: &Attempt<'_>) -> Result<Option<UserInfo>, Box<Status>> {
+    pub(super) async fn check(
+        self,
+        attempt: &ImpersonationRequest<'_>,
+    ) -> Result<Option<UserInfo>, Box<Status>> {
         if !self.applies(attempt) {
             return Ok(None);
         }
         let sender = self.sender(attempt.sender);
         let verb = self.name().map_or("impersonate".to_owned(), |mode| format!("impersonate:{mode}"));
-        let Attempt { authorizer, figures, .. } = *attempt;
-        let rights = Rights { mode: self, verb: &verb, sender: &sender, authorizer, figures };
+        let ImpersonationRequest { authorizer, figures, .. } = *attempt;
+        let rights = PermissionChecks { mode: self, verb: &verb, sender: &sender, authorizer, figures };
         if let Some(name) = self.name() {
             let verb = format!("impersonate-on:{name}:{}", attempt.info.verb);
             rights.ask(Attributes { verb: &verb, ..Attributes::of_request(&sender, attempt.info) }).await?;
@@ -128,7 +131,7 @@ impl Mode {
         }
     }
 
-    fn applies(self, attempt: &Attempt<'_>) -> bool {
+    fn applies(self, attempt: &ImpersonationRequest<'_>) -> bool {
         let wanted = attempt.wanted;
         match (self, wanted.subject()) {
             (Mode::AssociatedNode, Subject::Node(node)) => {
@@ -155,7 +158,7 @@ impl Mode {
 
     /// The groups of the user that the sender becomes: fixed ones of nodes and service accounts, else
     /// those asked for, and in any case whether an identity was proved.
-    fn groups(self, wanted: &Wanted) -> Vec<String> {
+    fn groups(self, wanted: &RequestedUser) -> Vec<String> {
         let mut groups = match (wanted.subject(), self) {
             (Subject::Node(_), mode) if mode != Mode::Legacy => vec!["system:nodes".to_owned()],
             (Subject::ServiceAccount { namespace, .. }, _) if wanted.groups.is_empty() => {
@@ -181,7 +184,7 @@ fn is_on_node(sender: &UserInfo, node: &str) -> bool {
 }
 
 /// Asks for the rights of one mode.
-struct Rights<'a> {
+struct PermissionChecks<'a> {
     mode: Mode,
     /// What rights to be something are called.
     verb: &'a str,
@@ -190,7 +193,7 @@ struct Rights<'a> {
     figures: &'a Impersonations,
 }
 
-impl<'a> Rights<'a> {
+impl<'a> PermissionChecks<'a> {
     async fn ask(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
         let began = Instant::now();
         let outcome = self.authorizer.decide(wanted).await.outcome();
@@ -230,7 +233,7 @@ impl<'a> Rights<'a> {
         }
     }
 
-    async fn to_name(&self, wanted: &Wanted) -> Result<(), Box<Status>> {
+    async fn to_name(&self, wanted: &RequestedUser) -> Result<(), Box<Status>> {
         let right = match wanted.subject() {
             Subject::Node(_) if self.mode == Mode::AssociatedNode => self.right("nodes", "*"),
             Subject::Node(name) if self.is_constrained() => self.right("nodes", name),

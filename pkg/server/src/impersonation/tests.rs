@@ -108,8 +108,8 @@ async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&
         memory.actor(&mut headers, sender(user).await, &get_pods(), grants, &Impersonations::default()).await;
     match actor {
         Err(status) => format!("{} {}", status.code, status.message),
-        Ok(Actor::Sender(_)) => "sender".to_owned(),
-        Ok(Actor::Other { user, .. }) => {
+        Ok(EffectiveUser::Sender(_)) => "sender".to_owned(),
+        Ok(EffectiveUser::Other { user, .. }) => {
             assert!(headers.is_empty(), "{lines:?} left {headers:?}");
             let extra: Vec<String> =
                 user.extra.iter().map(|(key, values)| format!("{key}={}", values.join("+"))).collect();
@@ -388,7 +388,7 @@ async fn the_refusal_is_that_of_the_mode_which_last_said_yes() {
 fn a_key_with_a_broken_escape_is_taken_as_it_is() {
     for (key, expected) in [("a%2fb", "a/b"), ("a%2", "a%2"), ("a%zz", "a%zz"), ("%41%", "%41%"), ("", "")] {
         let mut headers = headers(&["Impersonate-User: bob", &format!("Impersonate-Extra-{key}: v")]);
-        let wanted = Wanted::take(&mut headers).unwrap().unwrap();
+        let wanted = RequestedUser::take(&mut headers).unwrap().unwrap();
         assert_eq!(wanted.extra.keys().collect::<Vec<_>>(), [expected]);
     }
 }

@@ -11,13 +11,13 @@ use http_body_util::BodyExt;
 use apimachinery::status::Status;
 use endpoints::dispatch::{Body, BoxError};
 
-use super::{Reserved, Room};
+use super::{Reservation, Room};
 
 /// What becomes of a byte of a body when it is worked on: its tree, the object that it is made of, and the answer. A
 /// hostile body takes more, for which decoders have bounds of their own.
 const WORK_PER_BYTE: u64 = 15;
 
-impl Reserved {
+impl Reservation {
     /// A body for each byte of which a byte is reserved when it comes. One that there is no room for fails with a
     /// Status: 429. What a client announces takes nothing, or it could take everything by announcing it.
     pub(crate) fn received(&self, body: Body) -> Body {
@@ -25,7 +25,7 @@ impl Reserved {
     }
 
     /// The same body for whoever works on it: what he reads takes what becomes of it.
-    pub(crate) fn worked_on(&self, body: Body) -> Body {
+    pub(crate) fn processing(&self, body: Body) -> Body {
         self.metered(body, WORK_PER_BYTE)
     }
 

@@ -7,8 +7,8 @@ use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use authorization::Mode;
 use bytes::Bytes;
+use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
 use endpoints::dispatch::BoxError;
-use endpoints::heavy::HEAVY_WRITE_BYTES;
 use futures::channel::mpsc;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
@@ -35,9 +35,9 @@ impl Meter for Fixed {
     }
 }
 
-fn ledger(limit: u64, taken: u64) -> (Ledger, Arc<Fixed>) {
+fn ledger(limit: u64, taken: u64) -> (MemoryBudget, Arc<Fixed>) {
     let meter = Arc::new(Fixed(AtomicU64::new(taken)));
-    (Ledger::new(limit, meter.clone()), meter)
+    (MemoryBudget::new(limit, meter.clone()), meter)
 }
 
 /// Serves nothing, of a thousand objects of 4 KiB.
@@ -58,7 +58,7 @@ impl Dispatch for Thousand {
     }
 }
 
-fn check(method: &str, uri: &str, headers: &[&str], expected: Option<(Rank, u64)>) {
+fn check(method: &str, uri: &str, headers: &[&str], expected: Option<(SheddingRank, u64)>) {
     let parts = request(method, uri, headers).into_parts().0;
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let info = request_info(parts.method.as_str(), parts.uri.path(), &query).unwrap();
@@ -75,34 +75,44 @@ fn check(method: &str, uri: &str, headers: &[&str], expected: Option<(Rank, u64)
 fn a_request_is_ranked_by_how_well_it_can_be_spared() {
     check("GET", "/readyz", &[], None);
     check("GET", "/metrics", &[], None);
-    check("GET", PODS, &[], Some((Rank::Bulk, LIST_BYTES)));
+    check("GET", PODS, &[], Some((SheddingRank::Bulk, LIST_BYTES)));
     let yaml = ["Accept: application/yaml"];
-    check("GET", PODS, &yaml, Some((Rank::Bulk, LIST_BYTES + 32 * MIB)));
-    check("GET", &format!("{PODS}/b"), &yaml, Some((Rank::Object, REQUEST_BYTES)));
-    check("GET", &format!("{PODS}?limit=500"), &[], Some((Rank::Bulk, REQUEST_BYTES)));
-    check("GET", &format!("{PODS}?watch=1"), &[], Some((Rank::Bulk, REQUEST_BYTES)));
-    check("GET", &format!("{PODS}/b"), &[], Some((Rank::Object, REQUEST_BYTES)));
-    check("POST", PODS, &["Content-Length: 1000"], Some((Rank::Object, REQUEST_BYTES)));
-    check("POST", PODS, &["Content-Length: 18446744073709551615"], Some((Rank::Object, REQUEST_BYTES)));
-    check("DELETE", &format!("{PODS}/b"), &["Content-Length: 2"], Some((Rank::Vital, REQUEST_BYTES)));
-    check("PUT", &format!("{PODS}/b"), &["Content-Length: 500"], Some((Rank::Vital, REQUEST_BYTES)));
-    check("PUT", &format!("{PODS}/b"), &["Content-Length: 5000"], Some((Rank::Object, REQUEST_BYTES)));
-    check("PUT", &format!("{PODS}/b"), &[], Some((Rank::Object, REQUEST_BYTES)));
+    check("GET", PODS, &yaml, Some((SheddingRank::Bulk, LIST_BYTES + 32 * MIB)));
+    check("GET", &format!("{PODS}/b"), &yaml, Some((SheddingRank::Object, REQUEST_BYTES)));
+    check("GET", &format!("{PODS}?limit=500"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
+    check("GET", &format!("{PODS}?watch=1"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
+    check("GET", &format!("{PODS}/b"), &[], Some((SheddingRank::Object, REQUEST_BYTES)));
+    check("POST", PODS, &["Content-Length: 1000"], Some((SheddingRank::Object, REQUEST_BYTES)));
+    check(
+        "POST",
+        PODS,
+        &["Content-Length: 18446744073709551615"],
+        Some((SheddingRank::Object, REQUEST_BYTES)),
+    );
+    check("DELETE", &format!("{PODS}/b"), &["Content-Length: 2"], Some((SheddingRank::Vital, REQUEST_BYTES)));
+    check("PUT", &format!("{PODS}/b"), &["Content-Length: 500"], Some((SheddingRank::Vital, REQUEST_BYTES)));
+    check(
+        "PUT",
+        &format!("{PODS}/b"),
+        &["Content-Length: 5000"],
+        Some((SheddingRank::Object, REQUEST_BYTES)),
+    );
+    check("PUT", &format!("{PODS}/b"), &[], Some((SheddingRank::Object, REQUEST_BYTES)));
 }
 
 #[test]
 fn what_does_not_fit_is_refused_and_what_is_vital_last() {
     let (ledger, _) = ledger(100 * MIB, 79 * MIB);
     let reserve = |rank, bytes| ledger.reserve(Some(Demand { rank, bytes }));
-    let first = reserve(Rank::Bulk, MIB);
+    let first = reserve(SheddingRank::Bulk, MIB);
     assert!(first.is_some());
-    assert!(reserve(Rank::Bulk, 1).is_none());
-    let object = reserve(Rank::Object, 10 * MIB);
-    assert!(object.is_some() && reserve(Rank::Object, 1).is_none());
-    assert!(reserve(Rank::Vital, MIB).is_some());
+    assert!(reserve(SheddingRank::Bulk, 1).is_none());
+    let object = reserve(SheddingRank::Object, 10 * MIB);
+    assert!(object.is_some() && reserve(SheddingRank::Object, 1).is_none());
+    assert!(reserve(SheddingRank::Vital, MIB).is_some());
     assert!(ledger.reserve(None).is_some());
     drop((first, object));
-    assert!(reserve(Rank::Bulk, MIB).is_some());
+    assert!(reserve(SheddingRank::Bulk, MIB).is_some());
     let mut page = String::new();
     ledger.collect(&mut page);
     assert!(page.contains("mainstay_memory_refused_requests_total{rank=\"bulk\"} 1\n"), "{page}");
@@ -112,7 +122,7 @@ fn what_does_not_fit_is_refused_and_what_is_vital_last() {
 #[tokio::test(start_paused = true)]
 async fn what_the_process_has_counts() {
     let (ledger, meter) = ledger(100 * MIB, 0);
-    let demand = Some(Demand { rank: Rank::Bulk, bytes: MIB });
+    let demand = Some(Demand { rank: SheddingRank::Bulk, bytes: MIB });
     meter.0.store(80 * MIB, Relaxed);
     assert!(ledger.reserve(demand).is_some(), "nobody has looked yet");
     let _ = timeout(READ_EVERY * 2, ledger.keep_reading()).await;
@@ -124,7 +134,9 @@ async fn what_the_process_has_counts() {
 
 #[test]
 fn without_a_limit_everything_fits() {
-    assert!(Ledger::default().reserve(Some(Demand { rank: Rank::Bulk, bytes: u64::MAX })).is_some());
+    assert!(
+        MemoryBudget::default().reserve(Some(Demand { rank: SheddingRank::Bulk, bytes: u64::MAX })).is_some()
+    );
 }
 
 /// A chain of a server of 100 MiB.
@@ -132,7 +144,7 @@ struct Setup {
     script: Arc<Script>,
     chain: Arc<Chain>,
     peer: Arc<Peer>,
-    ledger: Ledger,
+    ledger: MemoryBudget,
 }
 
 impl Setup {

@@ -8,8 +8,8 @@
 //! Unlike upstream, a request that was refused before its handler ran (401, 403) is counted too.
 
 mod bodies;
+mod field_validation;
 mod terminated;
-mod validated;
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -21,14 +21,14 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 
-use apimachinery::histogram::Histogram;
 use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
+use component_base::metrics::Histogram;
 use jsontree::same;
 
 use bodies::Bodies;
+pub(crate) use field_validation::{Directive, Validated};
 use terminated::Terminated;
-pub(crate) use validated::{Directive, Validated};
 
 /// A resource or subresource that the server knows, as labels name it.
 #[derive(Debug, Clone, Copy, Eq, PartialOrd, Ord)]

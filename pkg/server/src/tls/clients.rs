@@ -160,12 +160,12 @@ fn verifier<'a>(
 
 /// Everybody who may vouch for somebody: one generation, replaced as a whole.
 #[derive(Debug, Default)]
-pub(super) struct Vouching {
+pub(super) struct ClientAuthorities {
     pub(super) clients: Option<Authorities>,
     pub(super) proxies: Option<Authorities>,
 }
 
-impl Vouching {
+impl ClientAuthorities {
     /// Each kind of authority that there is.
     pub(super) fn all(&self) -> impl Iterator<Item = &Authorities> {
         self.clients.iter().chain(&self.proxies)
@@ -188,23 +188,23 @@ impl Vouching {
 
 /// Asks for a certificate, takes none for an answer, and checks only that the client holds its key.
 #[derive(Debug)]
-pub(super) struct AskOnly {
+pub(super) struct OptionalClientCertVerifier {
     signatures: Arc<dyn ClientCertVerifier>,
     /// The names of all authorities that may have signed a certificate.
     hints: Vec<DistinguishedName>,
 }
 
-impl AskOnly {
+impl OptionalClientCertVerifier {
     /// For several kinds of authorities; `None` where there are none.
     pub(super) fn new(judges: impl IntoIterator<Item = Arc<dyn ClientCertVerifier>>) -> Option<Self> {
         let judges: Vec<_> = judges.into_iter().collect();
         let hints = judges.iter().flat_map(|judge| judge.root_hint_subjects()).cloned().collect();
         // Every judge knows the same signatures.
-        Some(AskOnly { signatures: Arc::clone(judges.first()?), hints })
+        Some(OptionalClientCertVerifier { signatures: Arc::clone(judges.first()?), hints })
     }
 }
 
-impl ClientCertVerifier for AskOnly {
+impl ClientCertVerifier for OptionalClientCertVerifier {
     fn client_auth_mandatory(&self) -> bool {
         false
     }
@@ -280,7 +280,8 @@ mod tests {
         ] {
             let (authority, leaf, key) = issued(algorithm);
             let clients = Authorities::of(&[PathBuf::new()], &[authority.into_bytes()], &provider).unwrap();
-            let (judged, _) = Vouching { clients, proxies: None }.judge(&[leaf.der().clone()], 1_700_000_000);
+            let (judged, _) =
+                ClientAuthorities { clients, proxies: None }.judge(&[leaf.der().clone()], 1_700_000_000);
             assert!(matches!(judged.client, Some(PresentedCertificate::Verified(_))), "{algorithm:?}");
             let (certificate, key_path) = (PathBuf::new(), PathBuf::new());
             let files = CertificateFiles { certificate, key: key_path };

@@ -16,10 +16,10 @@ const GLANCE_PERIOD: Duration = Duration::from_secs(1);
 const GLANCES: u32 = 60;
 
 /// What a file looks like from outside: where it is, how long, and when it was written. `None` for none.
-type Look = Option<(u64, u64, u64, i64, i64)>;
+type FileMetadata = Option<(u64, u64, u64, i64, i64)>;
 
 impl TlsFiles {
-    fn looks(&self) -> Vec<Look> {
+    fn looks(&self) -> Vec<FileMetadata> {
         let pairs = std::iter::once(&self.default).chain(self.sni.iter().map(|(files, _)| files));
         let paths = pairs.flat_map(|files| [&files.certificate, &files.key]);
         let paths = paths.chain(&self.client_authorities).chain(&self.proxy_authorities);

@@ -24,21 +24,21 @@ const BACKDATE_SECONDS: i64 = HOUR;
 
 /// A certificate and its key, in PEM.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct CertificatePair {
     /// The certificate.
     pub certificate: String,
     /// The key.
     pub key: String,
 }
 
-impl Pair {
+impl CertificatePair {
     pub(super) fn pems(&self) -> (Vec<u8>, Vec<u8>) {
         (self.certificate.clone().into_bytes(), self.key.clone().into_bytes())
     }
 }
 
 /// Says nothing of the key.
-impl fmt::Debug for Pair {
+impl fmt::Debug for CertificatePair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.certificate)
     }
@@ -57,7 +57,7 @@ pub enum Usage {
 ///
 /// # Errors
 /// [`TlsError::Issue`], in practice never.
-pub fn authority(name: &str, now: i64) -> Result<Pair, TlsError> {
+pub fn authority(name: &str, now: i64) -> Result<CertificatePair, TlsError> {
     let mut params = params(name, &[], now, AUTHORITY_SECONDS)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![
@@ -75,12 +75,12 @@ pub fn authority(name: &str, now: i64) -> Result<Pair, TlsError> {
 /// # Errors
 /// [`TlsError::Issue`] when the authority's files do not hold one.
 pub fn issue(
-    authority: &Pair,
+    authority: &CertificatePair,
     name: &str,
     organizations: &[&str],
     usage: &Usage,
     now: i64,
-) -> Result<Pair, TlsError> {
+) -> Result<CertificatePair, TlsError> {
     let mut params = params(name, organizations, now, LEAF_SECONDS)?;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
     params.use_authority_key_identifier_extension = true;
@@ -137,7 +137,7 @@ fn params(name: &str, organizations: &[&str], now: i64, seconds: i64) -> Result<
 }
 
 /// The signing side of an authority: its key, and its name as its certificate has it.
-fn issuer(authority: &Pair) -> Result<Issuer<'static, KeyPair>, TlsError> {
+fn issuer(authority: &CertificatePair) -> Result<Issuer<'static, KeyPair>, TlsError> {
     let malformed = || rcgen::Error::CouldNotParseCertificate;
     let der = CertificateDer::from_pem_slice(authority.certificate.as_bytes()).map_err(|_| malformed())?;
     let (_, certificate) = X509Certificate::from_der(&der).map_err(|_| malformed())?;
@@ -153,6 +153,6 @@ fn issuer(authority: &Pair) -> Result<Issuer<'static, KeyPair>, TlsError> {
     Ok(Issuer::new(params, KeyPair::from_pem(&authority.key)?))
 }
 
-fn pair(certificate: &Certificate, key: &KeyPair) -> Pair {
-    Pair { certificate: certificate.pem(), key: key.serialize_pem() }
+fn pair(certificate: &Certificate, key: &KeyPair) -> CertificatePair {
+    CertificatePair { certificate: certificate.pem(), key: key.serialize_pem() }
 }

@@ -11,15 +11,15 @@ use x509_parser::prelude::FromDer;
 
 /// Certificates by name: the name itself, else its `*.` wildcard, else the default.
 #[derive(Debug)]
-pub(super) struct ByName {
+pub(super) struct SniResolver {
     names: HashMap<String, Arc<CertifiedKey>>,
     default: Arc<CertifiedKey>,
 }
 
-impl ByName {
+impl SniResolver {
     /// Everyone gets `default`.
     pub(super) fn new(default: Arc<CertifiedKey>) -> Self {
-        ByName { names: HashMap::new(), default }
+        SniResolver { names: HashMap::new(), default }
     }
 
     /// Clients that ask for one of `names`, or of the certificate's own names where there are none,
@@ -38,7 +38,7 @@ impl ByName {
     }
 }
 
-impl ResolvesServerCert for ByName {
+impl ResolvesServerCert for SniResolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(hello.server_name().map_or(&self.default, |name| self.find(name))))
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn the_closest_name_wins() {
         let (default, exact, wild, own) = (key(&[]), key(&[]), key(&[]), key(&["Own.example"]));
-        let mut by_name = ByName::new(Arc::clone(&default));
+        let mut by_name = SniResolver::new(Arc::clone(&default));
         by_name.add(&["a.example".to_owned()], Arc::clone(&exact));
         by_name.add(&["*.example".to_owned(), "a.example".to_owned()], Arc::clone(&wild));
         by_name.add(&[], Arc::clone(&own));

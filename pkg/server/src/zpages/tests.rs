@@ -25,18 +25,18 @@ fn status() -> Statusz {
 
 #[test]
 fn what_is_wanted_is_said_in_full_or_is_text() {
-    let check = |accept: &str, expected: Option<Wanted>| {
+    let check = |accept: &str, expected: Option<ResponseFormat>| {
         assert_eq!(wanted("Flagz", false, &headers(accept)), expected, "{accept}");
     };
-    let json = |version| Some(Wanted::Structured { format: Format::Json, version });
+    let json = |version| Some(ResponseFormat::Structured { format: Format::Json, version });
     for accept in ["", " ", "*/*", "text/plain", "text/*", "application/xml, */*"] {
-        check(accept, Some(Wanted::Text));
+        check(accept, Some(ResponseFormat::Text));
     }
     check("application/json;v=v1beta1;g=config.k8s.io;as=Flagz", json("v1beta1"));
     check("application/*;v=v1alpha1;g=config.k8s.io;as=Flagz", json("v1alpha1"));
-    let yaml = Some(Wanted::Structured { format: Format::Yaml, version: "v1beta1" });
+    let yaml = Some(ResponseFormat::Structured { format: Format::Yaml, version: "v1beta1" });
     check("application/yaml;v=v1beta1;g=config.k8s.io;as=Flagz", yaml);
-    check("application/json;v=foo;g=config.k8s.io;as=Flagz,*/*", Some(Wanted::Text));
+    check("application/json;v=foo;g=config.k8s.io;as=Flagz,*/*", Some(ResponseFormat::Text));
     let first = "application/json;v=v1alpha1;g=config.k8s.io;as=Flagz";
     check(&format!("{first},application/json;v=v1beta1;g=config.k8s.io;as=Flagz"), json("v1alpha1"));
     for accept in [
@@ -55,7 +55,7 @@ fn what_is_wanted_is_said_in_full_or_is_text() {
 #[test]
 fn cbor_is_spoken_where_its_gate_is_open() {
     let accept = headers("application/cbor;v=v1beta1;g=config.k8s.io;as=Flagz");
-    let cbor = Wanted::Structured { format: Format::Cbor, version: "v1beta1" };
+    let cbor = ResponseFormat::Structured { format: Format::Cbor, version: "v1beta1" };
     assert_eq!((wanted("Flagz", true, &accept), wanted("Flagz", false, &accept)), (Some(cbor), None));
 }
 

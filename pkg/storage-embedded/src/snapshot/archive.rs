@@ -1,14 +1,13 @@
 //! Reading a snapshot: its two ends when it is opened, a part of it when somebody asks for a key.
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::{fmt, io};
 
 use bytes::{Buf, Bytes};
-use storage::mvcc::{Archive, Change, Kept, Part, REVISION_EMPTY};
+use storage::mvcc::{Archive, ArchivedKey, Change, Part, REVISION_EMPTY};
 use storage::{Error, Revision};
 
 use super::{CHECKSUM, END, FORMAT, HEAD, MAGIC, checksum_of};
@@ -171,14 +170,14 @@ impl Snapshot {
         Ok(self)
     }
 
-    fn part(&self, number: usize) -> Result<Vec<Kept>, String> {
+    fn part(&self, number: usize) -> Result<Vec<ArchivedKey>, String> {
         let known = self.parts.get(number).zip(self.places.get(number));
         let (part, place) = known.ok_or_else(|| damaged("a part is missing"))?;
         let bytes = self.bytes.read(place.at, place.length).map_err(|error| error.to_string())?;
         if crc32fast::hash(&bytes) != place.checksum {
             return Err(damaged("the checksum of a part differs"));
         }
-        let (mut rest, mut kept): (&[u8], Vec<Kept>) = (&bytes, Vec::new());
+        let (mut rest, mut kept): (&[u8], Vec<ArchivedKey>) = (&bytes, Vec::new());
         while !rest.is_empty() {
             let record = record_of(&mut rest).filter(|(revision, record)| {
                 let follows =
@@ -187,7 +186,7 @@ impl Snapshot {
             });
             let (mod_revision, record) = record.ok_or_else(|| damaged("a record is unreadable"))?;
             let left = (record.expires_at != 0).then_some(record.expires_at);
-            kept.push(Kept {
+            kept.push(ArchivedKey {
                 key: record.key.into(),
                 mod_revision,
                 value: bytes.slice_ref(record.value),
@@ -245,7 +244,7 @@ impl Archive for Snapshot {
         &self.parts
     }
 
-    fn read(&self, part: usize) -> Result<Vec<Kept>, String> {
+    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, String> {
         let read = self.part(part).map_err(|problem| format!("{}: {problem}", self.name));
         read.inspect_err(|error| tracing::error!(error, "objects cannot be read"))
     }

@@ -43,7 +43,7 @@ async fn contents(store: &dyn Storage) -> Vec<(String, Bytes, Revision)> {
 }
 
 /// Goes on at the next revision, and tells the change that made the last one.
-async fn goes_on(store: &dyn Storage) {
+async fn assert_continues(store: &dyn Storage) {
     let options = WatchOptions { start: 6, ..WatchOptions::default() };
     let mut watch = store.watch("/", options).await.unwrap();
     assert_eq!(store.put("/b", Bytes::new(), 0, None).await.unwrap(), Written::Done(7));
@@ -67,7 +67,7 @@ async fn a_store_in_memory_goes_on_from_its_snapshot() {
     write(&Image::default(), &path).unwrap();
     let after = Memory::over(Arc::new(snapshot));
     assert_eq!(contents(&after).await, contents(&before).await);
-    goes_on(&after).await;
+    assert_continues(&after).await;
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left behind");
 }
 
@@ -82,7 +82,7 @@ async fn a_durable_store_is_filled_once() {
     let of = |store: &Embedded| Bytes::from(pieces(&store.image()).unwrap().collect::<Vec<Bytes>>().concat());
     let first = open();
     assert_eq!(contents(&*first).await, contents(&before).await);
-    goes_on(&*first).await;
+    assert_continues(&*first).await;
     let again = of(&first);
     assert_eq!(opened(&again).revision(), 7);
     first.close().await;

@@ -156,7 +156,7 @@ fn compaction_of_the_next_revision_ends_the_watch() {
     let (mut cursor, mut out) = (Cursor::new(5, false), VecDeque::new());
     let response = PbWatchResponse { canceled: true, compact_revision: 40, ..header(50) };
     let then = cursor.on_response(response, &mut out);
-    assert!(matches!(then, Err(Lost::Watch(Error::Compacted { oldest: 40 }))), "{then:?}");
+    assert!(matches!(then, Err(FailureScope::Watch(Error::Compacted { oldest: 40 }))), "{then:?}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_lost_leader_is_a_reason_to_go_elsewhere_and_a_refusal_is_the_end() {
     let check = |reason: &str, ends: bool| {
         let response = PbWatchResponse { canceled: true, cancel_reason: reason.to_owned(), ..header(50) };
         let then = Cursor::new(5, false).on_response(response, &mut VecDeque::new());
-        assert_eq!(matches!(then, Err(Lost::Watch(_))), ends, "{reason}: {then:?}");
+        assert_eq!(matches!(then, Err(FailureScope::Watch(_))), ends, "{reason}: {then:?}");
     };
     check("etcdserver: no leader", false);
     check("", false);
@@ -181,13 +181,13 @@ fn an_event_that_makes_no_sense_ends_the_watch_instead_of_being_skipped() {
     };
     for event in [unknown, PbEvent::default(), PbEvent { r#type: PUT, ..bad_key }] {
         let then = Cursor::new(5, false).on_response(events([event]), &mut VecDeque::new());
-        assert!(matches!(then, Err(Lost::Watch(Error::Internal(_)))), "{then:?}");
+        assert!(matches!(then, Err(FailureScope::Watch(Error::Internal(_)))), "{then:?}");
     }
 }
 
 #[test]
 fn only_a_passing_failure_leaves_hope_for_the_next_connection() {
-    let over = |failure: Failure| matches!(Lost::from(failure), Lost::Watch(_));
+    let over = |failure: Failure| matches!(FailureScope::from(failure), FailureScope::Watch(_));
     assert!(over(Failure::Refused(String::new())));
     assert!(over(Failure::Internal(String::new())));
     assert!(!over(Failure::NotSent(String::new())));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use storage::{Error, Storage};
-use storage_etcd3::{Etcd, Io, Options, TlsFiles, Way};
+use storage_etcd3::{CustomDialer, Etcd, Io, Options, TlsFiles};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 
@@ -101,7 +101,7 @@ async fn members_are_reached_by_another_way_if_there_is_one_and_prove_who_they_a
     let count = Arc::clone(&asked);
     let port = cluster.members[0].client_port;
     // The name is looked up at the end of the way, and nowhere else.
-    let way = Way::new(move |host, at| {
+    let way = CustomDialer::new(move |host, at| {
         assert_eq!((host.as_str(), at), ("localhost", port));
         count.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { Ok(Box::new(TcpStream::connect(("127.0.0.1", at)).await?) as Box<dyn Io>) })

@@ -3,11 +3,11 @@
 
 use futures::StreamExt;
 
-use super::{Corner, PATIENCE, Watching, pairs};
+use super::{PATIENCE, TestPrefix, Watching, pairs};
 use crate::{Error, ListOptions, Revision, WatchItem, WatchOptions};
 
 /// Writes `a` five times; returns the revisions.
-async fn history(corner: &Corner) -> Vec<Revision> {
+async fn history(corner: &TestPrefix) -> Vec<Revision> {
     let mut revisions = vec![corner.create("a", "0").await];
     for round in 1..5 {
         let last = *revisions.last().unwrap();
@@ -17,7 +17,7 @@ async fn history(corner: &Corner) -> Vec<Revision> {
 }
 
 /// Reads before the compacted revision are refused.
-pub async fn a_compacted_revision_cannot_be_listed(corner: Corner) {
+pub async fn a_compacted_revision_cannot_be_listed(corner: TestPrefix) {
     let revisions = history(&corner).await;
     corner.store.compact(revisions[3]).await.unwrap();
     for revision in &revisions[..3] {
@@ -27,7 +27,7 @@ pub async fn a_compacted_revision_cannot_be_listed(corner: Corner) {
 }
 
 /// The compacted revision itself and all later ones stay readable, with what was deleted since.
-pub async fn the_oldest_revision_can_be_listed(corner: Corner) {
+pub async fn the_oldest_revision_can_be_listed(corner: TestPrefix) {
     let gone = corner.create("gone", "1").await;
     let revisions = history(&corner).await;
     corner.delete("gone", gone).await;
@@ -40,7 +40,7 @@ pub async fn the_oldest_revision_can_be_listed(corner: Corner) {
 }
 
 /// A watch from before the compacted revision is refused, at once or as its first item.
-pub async fn a_watch_from_a_compacted_revision_is_compacted(corner: Corner) {
+pub async fn a_watch_from_a_compacted_revision_is_compacted(corner: TestPrefix) {
     let revisions = history(&corner).await;
     corner.store.compact(revisions[3]).await.unwrap();
     let options = WatchOptions { start: revisions[1], ..WatchOptions::default() };
@@ -57,7 +57,7 @@ pub async fn a_watch_from_a_compacted_revision_is_compacted(corner: Corner) {
 }
 
 /// A watch right after the compacted revision delivers everything since.
-pub async fn a_watch_from_the_oldest_revision_misses_nothing(corner: Corner) {
+pub async fn a_watch_from_the_oldest_revision_misses_nothing(corner: TestPrefix) {
     let revisions = history(&corner).await;
     let deleted = corner.delete("a", revisions[4]).await;
     corner.store.compact(revisions[2]).await.unwrap();
@@ -69,7 +69,7 @@ pub async fn a_watch_from_the_oldest_revision_misses_nothing(corner: Corner) {
 
 /// A watch that has not been read for long may be told that its history is gone, but it never
 /// leaves something out.
-pub async fn a_watch_overtaken_by_compaction_misses_nothing_silently(corner: Corner) {
+pub async fn overtaken_watch_misses_nothing_silently(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let revisions = history(&corner).await;
     corner.store.compact(revisions[4]).await.unwrap();
@@ -84,7 +84,7 @@ pub async fn a_watch_overtaken_by_compaction_misses_nothing_silently(corner: Cor
 }
 
 /// A watch that is up to date does not notice.
-pub async fn an_open_watch_survives_compaction(corner: Corner) {
+pub async fn an_open_watch_survives_compaction(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let revisions = history(&corner).await;
     for wanted in &revisions {
@@ -96,7 +96,7 @@ pub async fn an_open_watch_survives_compaction(corner: Corner) {
 }
 
 /// Values that are current stay, however old; what was deleted stays deleted; writes go on.
-pub async fn compaction_keeps_the_present(corner: Corner) {
+pub async fn compaction_keeps_the_present(corner: TestPrefix) {
     let old = corner.create("old", "old").await;
     let gone = corner.create("gone", "1").await;
     corner.delete("gone", gone).await;
@@ -113,7 +113,7 @@ pub async fn compaction_keeps_the_present(corner: Corner) {
 }
 
 /// The same revision again, or an older one, is already done.
-pub async fn compacting_again_is_not_an_error(corner: Corner) {
+pub async fn compacting_again_is_not_an_error(corner: TestPrefix) {
     let revisions = history(&corner).await;
     for revision in [revisions[3], revisions[3], revisions[1]] {
         corner.store.compact(revision).await.unwrap();
@@ -122,7 +122,7 @@ pub async fn compacting_again_is_not_an_error(corner: Corner) {
 }
 
 /// Whoever asks what history is compacted to learns of each compaction, also of one from before.
-pub async fn compactions_are_told(corner: Corner) {
+pub async fn compactions_are_published(corner: TestPrefix) {
     let mut early = corner.store.compacted();
     let revisions = history(&corner).await;
     for revision in [revisions[1], revisions[3], revisions[2]] {
@@ -136,7 +136,7 @@ pub async fn compactions_are_told(corner: Corner) {
 }
 
 /// What does not exist yet cannot be compacted.
-pub async fn compacting_the_future_is_an_error(corner: Corner) {
+pub async fn compacting_the_future_is_an_error(corner: TestPrefix) {
     let last = corner.create("a", "1").await;
     let error = corner.store.compact(last + 1_000_000).await.unwrap_err();
     assert!(matches!(error, Error::FutureRevision { .. }), "{error:?}");

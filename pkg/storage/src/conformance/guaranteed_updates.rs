@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::{Corner, all_at_once, text};
+use super::{TestPrefix, all_at_once, text};
 use crate::{Error, KeyValue, Revision, Update, Updated, guaranteed_update};
 
 /// What a closure under test fails with.
@@ -24,7 +24,7 @@ fn write(value: impl Into<String>) -> Result<Update, Failure> {
 }
 
 async fn update(
-    corner: &Corner,
+    corner: &TestPrefix,
     suggestion: Option<KeyValue>,
     change: impl FnMut(Option<&KeyValue>) -> Result<Update, Failure> + Send,
 ) -> Result<Updated, Failure> {
@@ -32,14 +32,14 @@ async fn update(
 }
 
 /// Two states of the key: one that is no longer true, and the one that is.
-async fn outdated(corner: &Corner) -> (KeyValue, Revision) {
+async fn outdated(corner: &TestPrefix) -> (KeyValue, Revision) {
     let created = corner.create("a", "old").await;
     let suggestion = corner.get("a").await.unwrap();
     (suggestion, corner.update("a", "current", created).await)
 }
 
 /// Writers that lose a race try again on what the winner wrote: no increment is lost.
-pub async fn lost_races_converge(corner: Corner) {
+pub async fn lost_races_converge(corner: TestPrefix) {
     const WRITERS: usize = 8;
     const ROUNDS: usize = 10;
     corner.create("a", "0").await;
@@ -62,7 +62,7 @@ pub async fn lost_races_converge(corner: Corner) {
 }
 
 /// The closure sees nothing and what it returns is created.
-pub async fn a_missing_key_is_created(corner: Corner) {
+pub async fn a_missing_key_is_created(corner: TestPrefix) {
     let updated = update(&corner, None, |kv| {
         assert_eq!(kv, None);
         write("new")
@@ -72,7 +72,7 @@ pub async fn a_missing_key_is_created(corner: Corner) {
 }
 
 /// Writing the bytes that are there makes no revision.
-pub async fn equal_bytes_are_not_written(corner: Corner) {
+pub async fn equal_bytes_are_not_written(corner: TestPrefix) {
     let created = corner.create("a", "same").await;
     let suggestion = corner.get("a").await;
     for suggestion in [None, suggestion] {
@@ -83,7 +83,7 @@ pub async fn equal_bytes_are_not_written(corner: Corner) {
 }
 
 /// Keeping the value makes no revision, and neither does keeping nothing.
-pub async fn a_kept_value_is_not_written(corner: Corner) {
+pub async fn a_kept_value_is_not_written(corner: TestPrefix) {
     let updated = update(&corner, None, |_| Ok(Update::Keep)).await.unwrap();
     assert_eq!(updated, Updated::Unchanged(0));
     let created = corner.create("a", "1").await;
@@ -93,7 +93,7 @@ pub async fn a_kept_value_is_not_written(corner: Corner) {
 }
 
 /// The closure may decide to delete, on a suggestion or without.
-pub async fn a_deletion_is_carried_out(corner: Corner) {
+pub async fn a_deletion_is_carried_out(corner: TestPrefix) {
     for suggest in [false, true] {
         let created = corner.create("a", "1").await;
         let suggestion = if suggest { corner.get("a").await } else { None };
@@ -104,7 +104,7 @@ pub async fn a_deletion_is_carried_out(corner: Corner) {
 }
 
 /// Deleting what is gone is no change, also when a stale suggestion still shows it.
-pub async fn deleting_a_missing_key_changes_nothing(corner: Corner) {
+pub async fn deleting_a_missing_key_changes_nothing(corner: TestPrefix) {
     let (suggestion, revision) = outdated(&corner).await;
     corner.delete("a", revision).await;
     for suggestion in [None, Some(suggestion)] {
@@ -114,7 +114,7 @@ pub async fn deleting_a_missing_key_changes_nothing(corner: Corner) {
 }
 
 /// A suggestion that already has the wanted bytes does not prove that the store has them.
-pub async fn a_no_op_on_a_stale_suggestion_is_not_believed(corner: Corner) {
+pub async fn no_op_on_stale_suggestion_is_verified(corner: TestPrefix) {
     let (suggestion, before) = outdated(&corner).await;
     let updated = update(&corner, Some(suggestion), |_| write("old")).await.unwrap();
     assert!(matches!(updated, Updated::Written(revision) if revision > before), "{updated:?}");
@@ -122,7 +122,7 @@ pub async fn a_no_op_on_a_stale_suggestion_is_not_believed(corner: Corner) {
 }
 
 /// An error that the closure raised over a stale suggestion is asked for again on current data.
-pub async fn an_error_on_a_stale_suggestion_is_not_believed(corner: Corner) {
+pub async fn error_on_stale_suggestion_is_verified(corner: TestPrefix) {
     let (suggestion, _) = outdated(&corner).await;
     let updated = update(&corner, Some(suggestion), |kv| match kv.map(text).as_deref() {
         Some("current") => write("new"),
@@ -133,20 +133,20 @@ pub async fn an_error_on_a_stale_suggestion_is_not_believed(corner: Corner) {
 }
 
 /// An error over a suggestion that proves current is the answer.
-pub async fn an_error_on_a_current_suggestion_is_returned(corner: Corner) {
+pub async fn an_error_on_a_current_suggestion_is_returned(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let suggestion = corner.get("a").await;
     rejected(&corner, suggestion, created).await;
 }
 
 /// An error over what was just read is the answer.
-pub async fn an_error_on_fresh_state_is_returned(corner: Corner) {
+pub async fn an_error_on_fresh_state_is_returned(corner: TestPrefix) {
     rejected(&corner, None, 0).await;
     let created = corner.create("a", "1").await;
     rejected(&corner, None, created).await;
 }
 
-async fn rejected(corner: &Corner, suggestion: Option<KeyValue>, at: Revision) {
+async fn rejected(corner: &TestPrefix, suggestion: Option<KeyValue>, at: Revision) {
     let reject = |kv: Option<&KeyValue>| Err(Failure::Rejected(kv.map_or(0, |kv| kv.mod_revision)));
     match update(corner, suggestion, reject).await {
         Err(Failure::Rejected(revision)) => assert_eq!(revision, at),

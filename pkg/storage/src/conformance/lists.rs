@@ -1,31 +1,31 @@
 //! Lists: order, pages, and the past.
 
-use super::{Corner, all_at_once, pairs};
+use super::{TestPrefix, all_at_once, pairs};
 use crate::{Error, ListOptions};
 
-async fn create_all(corner: &Corner, names: &[&str]) {
+async fn create_all(corner: &TestPrefix, names: &[&str]) {
     for name in names {
         corner.create(name, name).await;
     }
 }
 
-fn names(corner: &Corner, listing: &crate::Listing) -> Vec<String> {
+fn names(corner: &TestPrefix, listing: &crate::Listing) -> Vec<String> {
     pairs(corner, listing).into_iter().map(|(name, _)| name).collect()
 }
 
-fn page(corner: &Corner, start: Option<&str>, limit: usize) -> ListOptions {
+fn page(corner: &TestPrefix, start: Option<&str>, limit: usize) -> ListOptions {
     ListOptions { start: start.map(|name| corner.key(name)), limit, ..ListOptions::default() }
 }
 
 /// A prefix without keys lists as empty, as of a revision.
-pub async fn a_list_of_nothing_is_empty(corner: Corner) {
+pub async fn a_list_of_nothing_is_empty(corner: TestPrefix) {
     let listing = corner.list(ListOptions::default()).await;
     assert_eq!((listing.kvs, listing.count), (vec![], 0));
     assert!(listing.revision > 0);
 }
 
 /// Keys come in the order of their bytes: '-' before '/' before '0', capitals before small letters.
-pub async fn a_list_is_ordered_by_the_bytes_of_keys(corner: Corner) {
+pub async fn a_list_is_ordered_by_the_bytes_of_keys(corner: TestPrefix) {
     create_all(&corner, &["b", "a0/x", "a/z", "a-b/x", "a/x", "a.b/x", "B", "aé", "az"]).await;
     let listing = corner.list(ListOptions::default()).await;
     let wanted = ["B", "a-b/x", "a.b/x", "a/x", "a/z", "a0/x", "az", "aé", "b"];
@@ -33,7 +33,7 @@ pub async fn a_list_is_ordered_by_the_bytes_of_keys(corner: Corner) {
 }
 
 /// What only shares the beginning of its name with the prefix does not belong to it.
-pub async fn a_list_stays_below_its_prefix(corner: Corner) {
+pub async fn a_list_stays_below_its_prefix(corner: TestPrefix) {
     create_all(&corner, &["a", "a/1", "a/2/3", "ab", "ab/1", "a-b/1", "b/a/1"]).await;
     let listing = corner.store.list(&corner.key("a/"), ListOptions::default()).await.unwrap();
     assert_eq!(names(&corner, &listing), ["a/1", "a/2/3"]);
@@ -41,7 +41,7 @@ pub async fn a_list_stays_below_its_prefix(corner: Corner) {
 }
 
 /// A page holds the first keys; the count says how many there are.
-pub async fn a_limit_cuts_the_page_and_count_tells_the_rest(corner: Corner) {
+pub async fn limit_cuts_page_and_count_includes_rest(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "c", "d", "e"]).await;
     for (limit, wanted, more) in [(2, "ab", true), (5, "abcde", false), (9, "abcde", false)] {
         let listing = corner.list(page(&corner, None, limit)).await;
@@ -51,7 +51,7 @@ pub async fn a_limit_cuts_the_page_and_count_tells_the_rest(corner: Corner) {
 }
 
 /// A start names the first key wanted, whether or not it exists, and keys before it do not count.
-pub async fn a_start_is_inclusive_and_is_counted_from(corner: Corner) {
+pub async fn start_is_inclusive_and_counted(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "d", "e"]).await;
     for (start, wanted) in [("b", "bde"), ("b\0", "de"), ("c", "de"), ("f", "")] {
         let listing = corner.list(page(&corner, Some(start), 0)).await;
@@ -63,7 +63,7 @@ pub async fn a_start_is_inclusive_and_is_counted_from(corner: Corner) {
 }
 
 /// Who does not want the number of the other keys still learns whether there are any.
-pub async fn an_uncounted_page_tells_whether_keys_remain(corner: Corner) {
+pub async fn uncounted_page_reports_remaining_keys(corner: TestPrefix) {
     create_all(&corner, &["a", "b", "c", "d", "e"]).await;
     let all = corner.list(ListOptions::default()).await;
     for (start, limit, wanted, more) in [
@@ -82,7 +82,7 @@ pub async fn an_uncounted_page_tells_whether_keys_remain(corner: Corner) {
 }
 
 /// A list as of a revision shows what was there then: nothing newer, nothing missing.
-pub async fn a_past_revision_shows_the_past(corner: Corner) {
+pub async fn a_past_revision_shows_the_past(corner: TestPrefix) {
     let a1 = corner.create("a", "1").await;
     let b1 = corner.create("b", "1").await;
     let a2 = corner.update("a", "2", a1).await;
@@ -108,7 +108,7 @@ pub async fn a_past_revision_shows_the_past(corner: Corner) {
 }
 
 /// The revision of a list is the store's when it was served, also for a list of the past.
-pub async fn a_list_carries_the_revision_of_the_store(corner: Corner) {
+pub async fn a_list_carries_the_revision_of_the_store(corner: TestPrefix) {
     let first = corner.create("a", "1").await;
     let last = corner.create("b", "1").await;
     assert!(corner.list(ListOptions::default()).await.revision >= last);
@@ -116,7 +116,7 @@ pub async fn a_list_carries_the_revision_of_the_store(corner: Corner) {
 }
 
 /// A revision that does not exist yet is refused, and the error tells how far the store is.
-pub async fn a_future_revision_cannot_be_listed(corner: Corner) {
+pub async fn a_future_revision_cannot_be_listed(corner: TestPrefix) {
     let last = corner.create("a", "1").await;
     let wanted = last + 1_000_000;
     match corner.list_at(wanted).await {
@@ -130,7 +130,7 @@ pub async fn a_future_revision_cannot_be_listed(corner: Corner) {
 
 /// Pages as of the first one's revision add up to the state at that revision, whatever is written
 /// between them.
-pub async fn pages_of_one_revision_fit_together_while_keys_change(corner: Corner) {
+pub async fn pages_of_one_revision_are_consistent(corner: TestPrefix) {
     for i in 0..10 {
         corner.create(&format!("{i}"), "old").await;
     }
@@ -165,7 +165,7 @@ pub async fn pages_of_one_revision_fit_together_while_keys_change(corner: Corner
 }
 
 /// Thousands of keys: all listed, in order, in one piece and in pages.
-pub async fn many_keys_are_listed_and_counted(corner: Corner) {
+pub async fn many_keys_are_listed_and_counted(corner: TestPrefix) {
     const KEYS: usize = 3_000;
     const WRITERS: usize = 30;
     let writers = (0..WRITERS).map(|writer| {

@@ -1,15 +1,15 @@
 //! Reads of one key, counts and the store's revision.
 
-use super::{Corner, all_at_once};
+use super::{TestPrefix, all_at_once};
 
 /// Resource version 0 means "anything will do" to clients, so no state may have it.
-pub async fn the_revision_is_above_zero(corner: Corner) {
+pub async fn the_revision_is_above_zero(corner: TestPrefix) {
     assert!(corner.store.current_revision().await.unwrap() > 0);
     assert!(corner.store.get(&corner.key("a")).await.unwrap().revision > 0);
 }
 
 /// A key that never was and one that is gone read the same.
-pub async fn a_missing_key_is_none(corner: Corner) {
+pub async fn a_missing_key_is_none(corner: TestPrefix) {
     assert_eq!(corner.get("a").await, None);
     let created = corner.create("a", "1").await;
     let deleted = corner.delete("a", created).await;
@@ -19,7 +19,7 @@ pub async fn a_missing_key_is_none(corner: Corner) {
 }
 
 /// Once a write is acknowledged every read that begins later sees it, whoever reads.
-pub async fn an_acknowledged_write_is_read(corner: Corner) {
+pub async fn an_acknowledged_write_is_read(corner: TestPrefix) {
     let mut revision = 0;
     for round in 0..20 {
         revision = corner.update("a", &round.to_string(), revision).await;
@@ -39,7 +39,7 @@ pub async fn an_acknowledged_write_is_read(corner: Corner) {
 }
 
 /// The current revision is not older than any acknowledged write.
-pub async fn the_current_revision_covers_acknowledged_writes(corner: Corner) {
+pub async fn the_current_revision_covers_acknowledged_writes(corner: TestPrefix) {
     let mut revision = 0;
     for _ in 0..20 {
         let before = corner.store.current_revision().await.unwrap();
@@ -50,7 +50,7 @@ pub async fn the_current_revision_covers_acknowledged_writes(corner: Corner) {
 }
 
 /// A count is of the keys that exist now and begin with the prefix.
-pub async fn count_counts_the_prefix_alone(corner: Corner) {
+pub async fn count_counts_the_prefix_alone(corner: TestPrefix) {
     for name in ["a/1", "a/2", "a/3", "a", "ab/1", "a-b/1"] {
         corner.create(name, "1").await;
     }
@@ -62,6 +62,6 @@ pub async fn count_counts_the_prefix_alone(corner: Corner) {
 }
 
 /// A store that answers is healthy.
-pub async fn the_store_is_healthy(corner: Corner) {
+pub async fn the_store_is_healthy(corner: TestPrefix) {
     corner.store.healthy().await.unwrap();
 }

@@ -6,20 +6,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::{Corner, done};
+use super::{TestPrefix, done};
 use crate::{EventKind, Revision, WatchOptions};
 
 const TTL: Duration = Duration::from_secs(2);
 const HOUR: Duration = Duration::from_secs(3600);
 
-async fn put(corner: &Corner, name: &str, expected: Revision, ttl: Duration) -> Revision {
+async fn put(corner: &TestPrefix, name: &str, expected: Revision, ttl: Duration) -> Revision {
     let value = Bytes::from_static(b"mortal");
     done(corner.store.put(&corner.key(name), value, expected, Some(ttl)).await.unwrap())
 }
 
 /// Waits until a key with the ttl, written now, has expired: then everything that had the same ttl
 /// before is gone too.
-async fn outlive_ttl(corner: &Corner) {
+async fn outlive_ttl(corner: &TestPrefix) {
     let mut watch = corner.watch_below("sentinel", WatchOptions::default()).await;
     put(corner, "sentinel", 0, TTL).await;
     while watch.event().await.kind != EventKind::Delete {}
@@ -27,7 +27,7 @@ async fn outlive_ttl(corner: &Corner) {
 
 /// Expiry is an event like any deletion: a larger revision of its own, the old value as previous,
 /// not before its time.
-pub async fn expiry_is_a_deletion_with_its_own_revision(corner: Corner) {
+pub async fn expiry_is_a_deletion_with_its_own_revision(corner: TestPrefix) {
     let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
     let start = Instant::now();
@@ -51,7 +51,7 @@ pub async fn expiry_is_a_deletion_with_its_own_revision(corner: Corner) {
 }
 
 /// An update without a ttl makes the key immortal.
-pub async fn a_write_without_a_ttl_removes_the_ttl(corner: Corner) {
+pub async fn a_write_without_a_ttl_removes_the_ttl(corner: TestPrefix) {
     let mortal = put(&corner, "a", 0, TTL).await;
     let immortal = corner.update("a", "immortal", mortal).await;
     outlive_ttl(&corner).await;
@@ -59,7 +59,7 @@ pub async fn a_write_without_a_ttl_removes_the_ttl(corner: Corner) {
 }
 
 /// The ttl is that of the last write.
-pub async fn a_longer_ttl_replaces_the_shorter_one(corner: Corner) {
+pub async fn a_longer_ttl_replaces_the_shorter_one(corner: TestPrefix) {
     let short = put(&corner, "a", 0, TTL).await;
     let long = put(&corner, "a", short, HOUR).await;
     outlive_ttl(&corner).await;
@@ -67,7 +67,7 @@ pub async fn a_longer_ttl_replaces_the_shorter_one(corner: Corner) {
 }
 
 /// After expiry the key is absent to conditional writes, and its old ttl does not reach the new one.
-pub async fn an_expired_key_can_be_created_again(corner: Corner) {
+pub async fn an_expired_key_can_be_created_again(corner: TestPrefix) {
     put(&corner, "sentinel", 0, TTL).await;
     let mut watch = corner.watch_from(0).await;
     assert_eq!(watch.event().await.kind, EventKind::Delete);

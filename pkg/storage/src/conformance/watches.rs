@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::{Corner, all_at_once, text};
+use super::{TestPrefix, all_at_once, text};
 use crate::{EventKind, KeyValue, WatchItem, WatchOptions};
 
 /// A watch from now delivers what is written after it is in place and nothing from before.
-pub async fn a_watch_from_now_starts_with_the_next_write(corner: Corner) {
+pub async fn a_watch_from_now_starts_with_the_next_write(corner: TestPrefix) {
     corner.create("before", "1").await;
     let mut watch = corner.watch_from(0).await;
     let after = corner.create("after", "1").await;
@@ -16,7 +16,7 @@ pub async fn a_watch_from_now_starts_with_the_next_write(corner: Corner) {
 }
 
 /// A watch from a past revision delivers that revision, everything since, then the present.
-pub async fn a_watch_from_a_past_revision_replays_it(corner: Corner) {
+pub async fn a_watch_from_a_past_revision_replays_it(corner: TestPrefix) {
     corner.create("a", "1").await;
     let second = corner.create("b", "1").await;
     let third = corner.update("b", "2", second).await;
@@ -28,7 +28,7 @@ pub async fn a_watch_from_a_past_revision_replays_it(corner: Corner) {
 }
 
 /// A watch from a future revision is accepted and passes over what is written before it.
-pub async fn a_watch_from_a_future_revision_waits_for_it(corner: Corner) {
+pub async fn a_watch_from_a_future_revision_waits_for_it(corner: TestPrefix) {
     let start = corner.store.current_revision().await.unwrap() + 6;
     let mut watch = corner.watch_from(start).await;
     let mut wanted = Vec::new();
@@ -45,7 +45,7 @@ pub async fn a_watch_from_a_future_revision_waits_for_it(corner: Corner) {
 }
 
 /// Creation, update, deletion and a new creation, each with its revision and content.
-pub async fn events_say_what_happened(corner: Corner) {
+pub async fn events_have_kind_and_content(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
@@ -66,7 +66,7 @@ pub async fn events_say_what_happened(corner: Corner) {
 }
 
 /// The previous value comes with updates and deletions, of those watches that want it.
-pub async fn previous_values_come_when_asked_for(corner: Corner) {
+pub async fn previous_values_are_delivered_on_request(corner: TestPrefix) {
     let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
     let mut with = corner.watch(options).await;
     let mut without = corner.watch_from(0).await;
@@ -84,7 +84,7 @@ pub async fn previous_values_come_when_asked_for(corner: Corner) {
 }
 
 /// Watching one key is not watching those whose names begin with it.
-pub async fn an_exact_watch_ignores_longer_keys(corner: Corner) {
+pub async fn an_exact_watch_ignores_longer_keys(corner: TestPrefix) {
     let options = WatchOptions { exact: true, ..WatchOptions::default() };
     let mut watch = corner.watch_below("a", options).await;
     for name in ["ab", "a/b", "a-", "A"] {
@@ -95,7 +95,7 @@ pub async fn an_exact_watch_ignores_longer_keys(corner: Corner) {
 }
 
 /// Watching a prefix is watching what is below it and not what sorts beside it.
-pub async fn a_prefix_watch_ignores_siblings(corner: Corner) {
+pub async fn a_prefix_watch_ignores_siblings(corner: TestPrefix) {
     let mut watch = corner.watch_below("a/", WatchOptions::default()).await;
     for name in ["a", "ab", "ab/1", "a-b/1", "a0", "b/a/1"] {
         corner.create(name, "1").await;
@@ -105,7 +105,7 @@ pub async fn a_prefix_watch_ignores_siblings(corner: Corner) {
 }
 
 /// Under many writers a watch delivers each acknowledged write once, in the order of revisions.
-pub async fn concurrent_writers_make_no_gap_and_no_repetition(corner: Corner) {
+pub async fn concurrent_writers_cause_no_gaps_or_repetition(corner: TestPrefix) {
     const WRITERS: usize = 8;
     const ROUNDS: usize = 25;
     let mut watch = corner.watch_from(0).await;
@@ -128,7 +128,7 @@ pub async fn concurrent_writers_make_no_gap_and_no_repetition(corner: Corner) {
 }
 
 /// A watch that is broken off and taken up after the last revision seen goes on where it stopped.
-pub async fn a_resumed_watch_goes_on_without_gap_or_repetition(corner: Corner) {
+pub async fn a_resumed_watch_goes_on_without_gap_or_repetition(corner: TestPrefix) {
     let mut wanted = Vec::new();
     let mut watch = corner.watch_from(0).await;
     let mut revision = 0;
@@ -149,7 +149,7 @@ pub async fn a_resumed_watch_goes_on_without_gap_or_repetition(corner: Corner) {
 }
 
 /// All watches of a prefix get everything.
-pub async fn many_watches_see_the_same(corner: Corner) {
+pub async fn many_watches_see_the_same(corner: TestPrefix) {
     let mut watches = Vec::new();
     for _ in 0..50 {
         watches.push(corner.watch_from(0).await);
@@ -166,7 +166,7 @@ pub async fn many_watches_see_the_same(corner: Corner) {
 }
 
 /// Dropping a watch ends that watch alone.
-pub async fn a_dropped_watch_does_not_disturb_the_others(corner: Corner) {
+pub async fn a_dropped_watch_does_not_disturb_the_others(corner: TestPrefix) {
     let dropped = corner.watch_from(0).await;
     let mut kept = corner.watch_from(0).await;
     let first = corner.create("a", "1").await;
@@ -178,7 +178,7 @@ pub async fn a_dropped_watch_does_not_disturb_the_others(corner: Corner) {
 
 /// Once a write has been delivered nothing else has to happen for its reader to hear that it has
 /// everything up to there.
-pub async fn an_acknowledged_write_is_covered_by_progress_without_asking(corner: Corner) {
+pub async fn progress_follows_acknowledged_writes(corner: TestPrefix) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
     for name in ["a", "b", "c"] {
@@ -200,7 +200,7 @@ pub async fn an_acknowledged_write_is_covered_by_progress_without_asking(corner:
 
 /// Under many writers each batch is closed by progress at its last event, progress never goes back,
 /// and no event comes behind progress that covers it.
-pub async fn progress_closes_every_batch_and_never_goes_back(corner: Corner) {
+pub async fn progress_closes_every_batch_and_never_goes_back(corner: TestPrefix) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
     let writers = (0..6).map(|writer| {
@@ -233,7 +233,7 @@ pub async fn progress_closes_every_batch_and_never_goes_back(corner: Corner) {
 }
 
 /// Progress at a revision means that every change up to it was delivered before.
-pub async fn progress_comes_after_what_it_covers(corner: Corner) {
+pub async fn progress_comes_after_what_it_covers(corner: TestPrefix) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };
     let mut watch = corner.watch(options).await;
     let (mut written, mut delivered, mut progress) = (Vec::new(), Vec::new(), 0);
@@ -259,7 +259,7 @@ pub async fn progress_comes_after_what_it_covers(corner: Corner) {
 }
 
 /// A watch that did not ask for progress gets events alone.
-pub async fn progress_is_only_for_those_who_asked(corner: Corner) {
+pub async fn progress_is_only_sent_on_request(corner: TestPrefix) {
     let mut watch = corner.watch_from(0).await;
     for name in ["a", "b", "c"] {
         corner.store.request_progress().await.unwrap();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::{Corner, all_at_once, done, stale};
+use super::{TestPrefix, all_at_once, done, stale};
 use crate::{KeyValue, Written};
 
 /// After a create the key holds the value, at the revision of the write.
-pub async fn a_create_makes_the_key_readable(corner: Corner) {
+pub async fn a_create_makes_the_key_readable(corner: TestPrefix) {
     let revision = corner.create("a", "1").await;
     let lookup = corner.store.get(&corner.key("a")).await.unwrap();
     let wanted = KeyValue::new(corner.key("a"), Bytes::from_static(b"1"), revision);
@@ -17,7 +17,7 @@ pub async fn a_create_makes_the_key_readable(corner: Corner) {
 }
 
 /// Expecting absence of what is there writes nothing and shows what is there.
-pub async fn a_create_of_an_existing_key_is_stale(corner: Corner) {
+pub async fn a_create_of_an_existing_key_is_stale(corner: TestPrefix) {
     let revision = corner.create("a", "1").await;
     let current = stale(corner.put("a", "2", 0).await).unwrap();
     assert_eq!((current.mod_revision, &current.value[..]), (revision, &b"1"[..]));
@@ -25,7 +25,7 @@ pub async fn a_create_of_an_existing_key_is_stale(corner: Corner) {
 }
 
 /// An update at the right revision makes a new one.
-pub async fn an_update_replaces_the_value(corner: Corner) {
+pub async fn an_update_replaces_the_value(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
     assert!(updated > created);
@@ -34,7 +34,7 @@ pub async fn an_update_replaces_the_value(corner: Corner) {
 }
 
 /// An update at an old revision writes nothing and shows the current state.
-pub async fn a_stale_put_changes_nothing(corner: Corner) {
+pub async fn a_stale_put_changes_nothing(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
     for expected in [created, updated + 1_000_000] {
@@ -49,7 +49,7 @@ pub async fn a_stale_put_changes_nothing(corner: Corner) {
 }
 
 /// An update of what is not there writes nothing.
-pub async fn an_update_of_a_missing_key_is_stale(corner: Corner) {
+pub async fn an_update_of_a_missing_key_is_stale(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     corner.delete("a", created).await;
     assert_eq!(stale(corner.put("a", "2", created).await), None);
@@ -59,7 +59,7 @@ pub async fn an_update_of_a_missing_key_is_stale(corner: Corner) {
 }
 
 /// A deletion has a revision of its own, and so has what is created afterwards.
-pub async fn a_delete_removes_the_key(corner: Corner) {
+pub async fn a_delete_removes_the_key(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let deleted = corner.delete("a", created).await;
     assert!(deleted > created);
@@ -70,7 +70,7 @@ pub async fn a_delete_removes_the_key(corner: Corner) {
 }
 
 /// Deleting at an old revision deletes nothing and shows the current state.
-pub async fn a_stale_delete_changes_nothing(corner: Corner) {
+pub async fn a_stale_delete_changes_nothing(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     let updated = corner.update("a", "2", created).await;
     let current = stale(corner.store.delete(&corner.key("a"), created).await.unwrap()).unwrap();
@@ -79,7 +79,7 @@ pub async fn a_stale_delete_changes_nothing(corner: Corner) {
 }
 
 /// Deleting what is not there says so, and makes no revision of which a watch would see nothing.
-pub async fn a_delete_of_a_missing_key_is_stale(corner: Corner) {
+pub async fn a_delete_of_a_missing_key_is_stale(corner: TestPrefix) {
     let created = corner.create("a", "1").await;
     corner.delete("a", created).await;
     for name in ["a", "never"] {
@@ -89,7 +89,7 @@ pub async fn a_delete_of_a_missing_key_is_stale(corner: Corner) {
 }
 
 /// Writing one key leaves those beside it alone, also where one name begins with the other.
-pub async fn keys_are_independent(corner: Corner) {
+pub async fn keys_are_independent(corner: TestPrefix) {
     let long = corner.create("ab", "long").await;
     let short = corner.create("a", "short").await;
     corner.delete("a", short).await;
@@ -98,7 +98,7 @@ pub async fn keys_are_independent(corner: Corner) {
 }
 
 /// Values are opaque: empty, or with every byte there is.
-pub async fn any_bytes_are_a_value(corner: Corner) {
+pub async fn any_bytes_are_a_value(corner: TestPrefix) {
     let every: Vec<u8> = (0..=255).collect();
     for (name, value) in [("empty", Bytes::new()), ("every", Bytes::from(every))] {
         done(corner.store.put(&corner.key(name), value.clone(), 0, None).await.unwrap());
@@ -107,7 +107,7 @@ pub async fn any_bytes_are_a_value(corner: Corner) {
 }
 
 /// The largest objects of the API fit.
-pub async fn a_mebibyte_survives(corner: Corner) {
+pub async fn a_mebibyte_survives(corner: TestPrefix) {
     let value: Bytes = (0..1 << 20).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let key = corner.key("big");
     let created = done(corner.store.put(&key, value.clone(), 0, None).await.unwrap());
@@ -117,7 +117,7 @@ pub async fn a_mebibyte_survives(corner: Corner) {
 }
 
 /// No two writes share a revision, and one that begins after another ended has the larger one.
-pub async fn every_write_has_its_own_larger_revision(corner: Corner) {
+pub async fn every_write_has_its_own_larger_revision(corner: TestPrefix) {
     const WRITERS: usize = 8;
     const WRITES: usize = 20;
     let writers = (0..WRITERS).map(|writer| {
@@ -141,7 +141,7 @@ pub async fn every_write_has_its_own_larger_revision(corner: Corner) {
 }
 
 /// Of many that create the same key one succeeds, and the others are shown what it wrote.
-pub async fn one_of_many_creators_wins(corner: Corner) {
+pub async fn one_of_many_creators_wins(corner: TestPrefix) {
     let creators = (0..16).map(|creator| {
         let corner = corner.clone();
         async move { corner.put("a", &creator.to_string(), 0).await }

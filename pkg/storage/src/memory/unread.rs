@@ -9,19 +9,19 @@ use crate::mvcc::{Archive, Found, Millis, Part, Scan};
 /// The parts that are not read yet. A key of one of them is not known to the state in memory, so whoever looks for keys
 /// asks here first what has to be read.
 #[derive(Debug, Default)]
-pub(super) struct Unread {
+pub(super) struct UnreadParts {
     archive: Option<Arc<dyn Archive>>,
     parts: BTreeSet<usize>,
     /// Those with keys that expire, by the time of the first of them.
     expiring: BTreeSet<(Millis, usize)>,
 }
 
-impl Unread {
+impl UnreadParts {
     /// All of an archive, where it is 0.
     pub(super) fn of(archive: Arc<dyn Archive>) -> Self {
         let parts = archive.parts();
         let expiring = |(number, part): (usize, &Part)| part.soonest.map(|at| (at, number));
-        Unread {
+        UnreadParts {
             parts: (0..parts.len()).collect(),
             expiring: parts.iter().enumerate().filter_map(expiring).collect(),
             archive: Some(archive),

@@ -26,7 +26,7 @@ pub trait Archive: Debug + Send + Sync {
     ///
     /// # Errors
     /// What is wrong with it, for the log and for whoever asked.
-    fn read(&self, part: usize) -> Result<Vec<Kept>, String>;
+    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, String>;
 }
 
 /// What is known of a part that was not read.
@@ -42,7 +42,7 @@ pub struct Part {
 
 /// A key in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct ArchivedKey {
     /// The key.
     pub key: Arc<str>,
     /// The revision of the write that made the value.

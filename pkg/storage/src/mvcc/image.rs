@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::versions::{Entry, Version, VersionValue};
-use super::{Archive, Change, Deadlines, Kept, Millis, Mvcc, Previous, REVISION_EMPTY};
+use super::{Archive, ArchivedKey, Change, Deadlines, Millis, Mvcc, Previous, REVISION_EMPTY};
 use crate::Revision;
 use crate::tree::Tree;
 
@@ -142,8 +142,8 @@ impl Mvcc {
 
     /// Takes in keys of what the store [began](Self::beginning) with, which nobody has asked for or changed yet, where it
     /// is `now`.
-    pub fn adopt(&mut self, kept: Vec<Kept>, now: Millis) {
-        for Kept { key, mod_revision, value, left } in kept {
+    pub fn adopt(&mut self, kept: Vec<ArchivedKey>, now: Millis) {
+        for ArchivedKey { key, mod_revision, value, left } in kept {
             self.deadlines.set(&key, left.map(|left| now.saturating_add(left)));
             let version = Version { revision: mod_revision, value: VersionValue::Live(value) };
             self.keys.insert(Arc::new(Entry::new(key, version)));

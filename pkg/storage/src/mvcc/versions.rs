@@ -107,7 +107,7 @@ impl Versions {
     }
 
     /// Gives up the value of the version that the newest one superseded.
-    pub(super) fn give_up_superseded(&mut self) {
+    pub(super) fn drop_superseded_value(&mut self) {
         if let Some(version) = self.older.last_mut() {
             give_up(version);
         }

@@ -84,8 +84,8 @@ fn row(html: &mut String, server: &str, step: &Step) {
 
 /// The kinds of requests at the largest size that every server with figures carried.
 pub(super) fn kinds(html: &mut String, runs: &[Run]) {
-    let measured: Vec<&Run> = runs.iter().filter(|run| run.carried().is_some()).collect();
-    let sizes = measured.iter().filter_map(|run| Some(run.carried()?.nodes));
+    let measured: Vec<&Run> = runs.iter().filter(|run| run.largest_passed().is_some()).collect();
+    let sizes = measured.iter().filter_map(|run| Some(run.largest_passed()?.nodes));
     let Some(size) = sizes.min() else { return };
     let of_size = |run: &&Run| run.steps.iter().find(|step| step.nodes == size).cloned();
     let steps: Vec<Step> = measured.iter().filter_map(of_size).collect();

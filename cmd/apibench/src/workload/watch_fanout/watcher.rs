@@ -14,7 +14,7 @@ use super::updates::OBJECTS;
 
 /// Follows one stream until the measurement ends, which aborts the task.
 pub(super) async fn watch(mut body: Incoming, context: Context, findings: Arc<Findings>, epoch: Instant) {
-    let (mut lines, finder, mut order) = (Lines::default(), Finder::default(), Order::default());
+    let (mut lines, finder, mut order) = (Lines::default(), Finder::default(), LastSeen::default());
     loop {
         let data = match events::next_data(&mut body).await {
             Ok(data) => data,
@@ -23,12 +23,12 @@ pub(super) async fn watch(mut body: Incoming, context: Context, findings: Arc<Fi
         let arrived = epoch.elapsed();
         let fed = lines.feed(&data, |event| match finder.find(event).map(|mark| (mark, order.note(mark))) {
             None => {}
-            Some((mark, Seen::New { skipped })) => {
+            Some((mark, Arrival::New { skipped })) => {
                 findings.delivered.fetch_add(1, Relaxed);
                 findings.gaps.fetch_add(skipped, Relaxed);
                 context.tally.success(arrived.saturating_sub(mark.sent), event.len() as u64);
             }
-            Some((_, Seen::Again)) => {
+            Some((_, Arrival::Again)) => {
                 findings.duplicates.fetch_add(1, Relaxed);
             }
         });
@@ -40,25 +40,25 @@ pub(super) async fn watch(mut body: Incoming, context: Context, findings: Arc<Fi
 
 /// The number of the last update seen of each object.
 #[derive(Debug, Default)]
-struct Order([u64; OBJECTS]);
+struct LastSeen([u64; OBJECTS]);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
+enum Arrival {
     /// Later than all before; so many in between were not seen.
     New { skipped: u64 },
     /// Seen before, or overtaken.
     Again,
 }
 
-impl Order {
-    fn note(&mut self, mark: Mark) -> Seen {
+impl LastSeen {
+    fn note(&mut self, mark: Mark) -> Arrival {
         match self.0.get_mut(mark.object) {
             Some(last) if mark.number > *last => {
                 let skipped = mark.number - *last - 1;
                 *last = mark.number;
-                Seen::New { skipped }
+                Arrival::New { skipped }
             }
-            _ => Seen::Again,
+            _ => Arrival::Again,
         }
     }
 }
@@ -71,13 +71,13 @@ mod tests {
 
     #[test]
     fn gaps_and_repetitions_are_told_from_progress() {
-        let mut order = Order::default();
+        let mut order = LastSeen::default();
         let mut note = |object, number| order.note(Mark { object, number, sent: Duration::ZERO });
-        assert_eq!(note(0, 1), Seen::New { skipped: 0 });
-        assert_eq!(note(1, 1), Seen::New { skipped: 0 });
-        assert_eq!(note(0, 4), Seen::New { skipped: 2 });
-        assert_eq!(note(0, 4), Seen::Again);
-        assert_eq!(note(0, 3), Seen::Again);
-        assert_eq!(note(OBJECTS, 1), Seen::Again);
+        assert_eq!(note(0, 1), Arrival::New { skipped: 0 });
+        assert_eq!(note(1, 1), Arrival::New { skipped: 0 });
+        assert_eq!(note(0, 4), Arrival::New { skipped: 2 });
+        assert_eq!(note(0, 4), Arrival::Again);
+        assert_eq!(note(0, 3), Arrival::Again);
+        assert_eq!(note(OBJECTS, 1), Arrival::Again);
     }
 }

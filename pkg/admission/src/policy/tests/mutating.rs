@@ -12,7 +12,7 @@ fn patch(expression: &str) -> Value {
     json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}})
 }
 
-fn mutate(parts: &PolicyParts, pod: &mut Object, notes: &mut Notes) -> Verdict {
+fn mutate(parts: &PolicyParts, pod: &mut Object, notes: &mut AdmissionNotes) -> Verdict {
     let write = Write::default();
     let plugin = MutatingAdmissionPolicy::new(parts.clone());
     let a = write.attributes("p");
@@ -29,7 +29,7 @@ fn changed(mutations: &[Value]) -> Result<Value, Box<Status>> {
     let containers = json!([{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]);
     let mut pod = pod(json!({"nodeName": "n", "containers": containers}));
     let parts = bound(json!({"mutations": mutations, "reinvocationPolicy": "Never"}));
-    mutate(&parts, &mut pod, &mut Notes::default())?;
+    mutate(&parts, &mut pod, &mut AdmissionNotes::default())?;
     Ok(pod["spec"].clone())
 }
 
@@ -113,22 +113,22 @@ fn a_mutation_has_all_policies_asked_again_and_those_that_want_it_applied_again(
     let policies = [policy("a", spec("IfNeeded", longer)), policy("b", spec("Never", &subdomain))];
     let bindings = [binding("bind", "a", json!({})), binding("bind", "b", json!({}))];
     let parts = mutating(&policies, &bindings);
-    let (mut pod, mut notes) = (pod(json!({})), Notes::default());
+    let (mut pod, mut notes) = (pod(json!({})), AdmissionNotes::default());
     mutate(&parts, &mut pod, &mut notes).unwrap();
-    assert!(notes.begin_again());
+    assert!(notes.start_reinvocation());
     mutate(&parts, &mut pod, &mut notes).unwrap();
-    assert!(!notes.begin_again());
+    assert!(!notes.start_reinvocation());
     assert_eq!((&pod["spec"]["hostname"], &pod["spec"]["subdomain"]), (&json!("xx"), &json!("x")));
 }
 
 #[test]
 fn failures_that_are_ignored_change_nothing() {
     let spec = json!({"mutations": [apply("Object{spec: object.nothing}")], "failurePolicy": "Ignore"});
-    let (mut pod, mut notes) = (pod(json!({})), Notes::default());
+    let (mut pod, mut notes) = (pod(json!({})), AdmissionNotes::default());
     let before = pod.clone();
     assert!(mutate(&bound(spec), &mut pod, &mut notes).is_ok());
     assert_eq!(pod, before);
-    assert!(!notes.begin_again());
+    assert!(!notes.start_reinvocation());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn params_reach_mutations() {
     });
     let binding = binding("bind", "pol", json!({"paramRef": {"name": "two"}}));
     let mut pod = pod(json!({}));
-    mutate(&mutating(&[policy("pol", spec)], &[binding]), &mut pod, &mut Notes::default()).unwrap();
+    mutate(&mutating(&[policy("pol", spec)], &[binding]), &mut pod, &mut AdmissionNotes::default()).unwrap();
     assert_eq!(pod["spec"]["priority"], 2);
 }
 
@@ -154,7 +154,7 @@ fn little_that_becomes_much_is_refused() {
     let variables: Vec<Value> = (0..=24).map(variable).collect();
     let spec =
         json!({"variables": variables, "mutations": [apply("Object{spec: Object.spec{a: variables.v24}}")]});
-    let status = mutate(&bound(spec), &mut pod(json!({})), &mut Notes::default()).unwrap_err();
+    let status = mutate(&bound(spec), &mut pod(json!({})), &mut AdmissionNotes::default()).unwrap_err();
     let expected = "policy 'pol' with binding 'bind' denied request: the value is too large";
     assert_eq!(status.message, expected);
 }

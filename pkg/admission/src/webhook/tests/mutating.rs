@@ -6,7 +6,7 @@ fn plugin(world: &Arc<World>) -> Box<dyn Plugin> {
     Box::new(MutatingAdmissionWebhook::new(world.parts()))
 }
 
-fn admit(world: &Arc<World>) -> Result<(Value, Notes), Box<Status>> {
+fn admit(world: &Arc<World>) -> Result<(Value, AdmissionNotes), Box<Status>> {
     world.admit(&Write::default(), pod(), vec![plugin(world)])
 }
 
@@ -73,7 +73,12 @@ impl Plugin for Late {
         true
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> crate::Verdict {
+    async fn mutate(
+        &self,
+        _: &Attributes<'_>,
+        object: Option<&mut Object>,
+        _: &mut AdmissionNotes,
+    ) -> crate::Verdict {
         let spec = object.and_then(|object| object.get_mut("spec")).and_then(Value::as_object_mut);
         spec.unwrap().insert("setHostnameAsFQDN".to_owned(), true.into());
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn judge(world: &Arc<World>, write: &Write) -> Result<Notes, Box<Status>> {
+fn judge(world: &Arc<World>, write: &Write) -> Result<AdmissionNotes, Box<Status>> {
     let plugin = Box::new(ValidatingAdmissionWebhook::new(world.parts()));
     world.admit(write, pod(), vec![plugin]).map(|(_, notes)| notes)
 }

@@ -1,26 +1,26 @@
 //! What upstream serves under these flags.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
-use apimachinery::features::{Effective, Gate};
+use component_base::features::{Effective, Gate};
 
 use super::*;
 
-fn serving(minor: u32, runtime_config: &[(&str, &str)]) -> Serving {
+fn serving(minor: u32, runtime_config: &[(&str, &str)]) -> ServedSelection {
     let said: Vec<_> = runtime_config.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Serving {
+    ServedSelection {
         gates: Gates::defaults(Effective::emulating(Release::minor_of_1(minor))),
         runtime_config: RuntimeConfig::parse(&said).unwrap(),
-        ..Serving::default()
+        ..ServedSelection::default()
     }
 }
 
-fn has(serving: Serving, group: &str, version: &str, plural: &str) -> bool {
+fn has(serving: ServedSelection, group: &str, version: &str, plural: &str) -> bool {
     serving.rows().unwrap()(resources::find(group, version, plural, "").unwrap())
 }
 
 #[test]
 fn this_release_serves_what_is_on_by_default() {
-    let serves = Serving::default().rows().unwrap();
+    let serves = ServedSelection::default().rows().unwrap();
     for row in resources::all() {
         assert_eq!(serves(row), !row.off_by_default, "{} {}", row.group_version, row.path());
     }
@@ -34,7 +34,7 @@ fn an_emulated_release_lacks_what_came_later() {
     let older = [("resource.k8s.io/v1beta1", "true")];
     assert!(has(serving(33, &older), group, "v1beta1", plural));
     assert!(!has(serving(33, &older), group, "v1", plural));
-    let forward = Serving { forward_compatible: true, ..serving(33, &older) };
+    let forward = ServedSelection { forward_compatible: true, ..serving(33, &older) };
     assert!(has(forward, group, "v1", plural), "its newer versions are on where that is wanted");
 }
 
@@ -52,16 +52,18 @@ fn what_came_later_is_not_named_in_vain() {
          at 1.34 after the current version 1.33. Consider setting \
          --runtime-config-emulation-forward-compatible=true"
     );
-    let taken =
-        Serving { runtime_config_forward_compatible: true, ..serving(33, &[("resource.k8s.io/v1", "true")]) };
+    let taken = ServedSelection {
+        runtime_config_forward_compatible: true,
+        ..serving(33, &[("resource.k8s.io/v1", "true")])
+    };
     assert!(has(taken, "resource.k8s.io", "v1", "deviceclasses"));
 }
 
 #[test]
 fn a_closed_gate_closes_its_resource_whatever_the_operator_wants() {
     let wanted = serving(36, &[("scheduling.k8s.io/v1alpha2/workloads", "true")]);
-    let open = Serving { gates: wanted.gates.with(Gate::GenericWorkload, true), ..wanted.clone() };
-    let closed = Serving { gates: wanted.gates.with(Gate::GenericWorkload, false), ..wanted };
+    let open = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, true), ..wanted.clone() };
+    let closed = ServedSelection { gates: wanted.gates.with(Gate::GenericWorkload, false), ..wanted };
     assert!(has(open, "scheduling.k8s.io", "v1alpha2", "workloads"));
     assert!(!has(closed, "scheduling.k8s.io", "v1alpha2", "workloads"));
 }

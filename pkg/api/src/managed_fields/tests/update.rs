@@ -175,6 +175,6 @@ fn a_service_account_with_secrets_without_names_goes_without_managed_fields() {
 #[test]
 fn failures_are_told_once_a_second() {
     let fields = field_manager("v1/serviceaccounts");
-    let told: Vec<bool> = [1, 1, 2, 2].map(|seconds| fields.tells_failure(at(seconds))).into();
+    let told: Vec<bool> = [1, 1, 2, 2].map(|seconds| fields.should_log_failure(at(seconds))).into();
     assert_eq!(told, [true, false, true, false]);
 }

@@ -16,7 +16,7 @@ fn user(config: &Json, claims: Json) -> Result<Json, String> {
     let (expressions, errors) = authenticator(&Compiler::new(), &config, &Path::NIL, &Limits::default());
     assert_eq!(errors, []);
     let Json::Object(claims) = claims else { panic!("{claims}") };
-    let user = Meaning { config, expressions }.user(&claims)?;
+    let user = ClaimMapper { config, expressions }.user(&claims)?;
     Ok(json!([user.name, user.groups, user.uid, user.extra]))
 }
 

@@ -92,7 +92,8 @@ fn frames_are_given_up_from_the_oldest_on_and_not_made_again() {
     let mut fixture = Fixture::new("/r/pods/", false, keeping(9), 10);
     fixture.frames = Budget::new(100);
     fixture.puts(KEY, [11, 12, 13]);
-    let changes: Vec<_> = fixture.state.undo(fixture.state.end() - 3, fixture.state.end()).unwrap();
+    let changes: Vec<_> =
+        fixture.state.changes_to_undo(fixture.state.end() - 3, fixture.state.end()).unwrap();
     let frame = |change: &Change| change.frames.frame(1, || Ok::<_, ()>(Bytes::from_static(b"frame")));
     changes.iter().for_each(|change| drop(frame(change)));
     assert_eq!(fixture.frames.used(), 15);

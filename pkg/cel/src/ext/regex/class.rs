@@ -1,9 +1,9 @@
 //! Classes of characters.
 
-use super::translate::{Wrong, character};
+use super::translate::{RegexError, character};
 
 /// Reads a class between brackets.
-pub(super) fn brackets(text: &str) -> Result<(String, &str), Wrong<'_>> {
+pub(super) fn brackets(text: &str) -> Result<(String, &str), RegexError<'_>> {
     let mut out = "[".to_owned();
     let mut rest = &text[1..];
     if let Some(after) = rest.strip_prefix('^') {
@@ -40,7 +40,7 @@ pub(super) fn brackets(text: &str) -> Result<(String, &str), Wrong<'_>> {
 }
 
 /// One character of a class.
-fn one<'a>(rest: &'a str, class: &'a str) -> Result<(char, &'a str), Wrong<'a>> {
+fn one<'a>(rest: &'a str, class: &'a str) -> Result<(char, &'a str), RegexError<'a>> {
     match rest.chars().next() {
         None => Err(("missing closing ]", class)),
         Some('\\') => character(rest),
@@ -49,7 +49,7 @@ fn one<'a>(rest: &'a str, class: &'a str) -> Result<(char, &'a str), Wrong<'a>> 
 }
 
 /// Reads `\d`, `\pL`, `\p{Greek}` and the like, as what may stand between brackets.
-pub(super) fn escape(text: &str) -> Result<Option<(String, &str)>, Wrong<'_>> {
+pub(super) fn escape(text: &str) -> Result<Option<(String, &str)>, RegexError<'_>> {
     let Some(rest) = text.strip_prefix('\\') else { return Ok(None) };
     let Some(kind) = rest.chars().next() else { return Ok(None) };
     let after = &rest[kind.len_utf8()..];
@@ -67,7 +67,7 @@ pub(super) fn escape(text: &str) -> Result<Option<(String, &str)>, Wrong<'_>> {
 }
 
 /// A class of Unicode: a general category or a script. `rest` follows the `p`.
-fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, &'a str), Wrong<'a>> {
+fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, &'a str), RegexError<'a>> {
     const REFUSED: &str = "invalid character class range";
     let (name, after) = match rest.strip_prefix('{') {
         Some(braced) => braced.split_once('}').ok_or((REFUSED, text))?,
@@ -90,7 +90,7 @@ fn unicode<'a>(text: &'a str, negative: bool, rest: &'a str) -> Result<(String, 
 }
 
 /// Reads `[:alpha:]` and the like; none if it is something else.
-fn posix(text: &str) -> Result<Option<(String, &str)>, Wrong<'_>> {
+fn posix(text: &str) -> Result<Option<(String, &str)>, RegexError<'_>> {
     let Some((name, rest)) = text.strip_prefix("[:").and_then(|name| name.split_once(":]")) else {
         return Ok(None);
     };

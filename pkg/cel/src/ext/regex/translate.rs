@@ -3,7 +3,7 @@
 use super::class;
 
 /// Go's name for what is wrong, and the part of the pattern that is.
-pub(super) type Wrong<'a> = (&'static str, &'a str);
+pub(super) type RegexError<'a> = (&'static str, &'a str);
 
 /// Groups that may be nested.
 const MAX_DEPTH: usize = 1000;
@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 1000;
 const MAX_REPEAT: u32 = 1000;
 
 /// Translates a pattern.
-pub(super) fn translate(pattern: &str) -> Result<String, Wrong<'_>> {
+pub(super) fn translate(pattern: &str) -> Result<String, RegexError<'_>> {
     let mut translator = Translator {
         pattern,
         out: String::with_capacity(pattern.len() + 16),
@@ -69,7 +69,7 @@ type Step<'a> = (&'a str, Option<&'a str>);
 
 impl<'a> Translator<'a> {
     /// Reads one element.
-    fn step(&mut self, text: &'a str, last_repeat: Option<&'a str>) -> Result<Step<'a>, Wrong<'a>> {
+    fn step(&mut self, text: &'a str, last_repeat: Option<&'a str>) -> Result<Step<'a>, RegexError<'a>> {
         let Some(first) = text.chars().next() else { return Ok((text, None)) };
         let after = &text[first.len_utf8()..];
         let rest = match first {
@@ -134,7 +134,7 @@ impl<'a> Translator<'a> {
         self.atom(&escaped);
     }
 
-    fn open(&mut self, opening: &str) -> Result<(), Wrong<'a>> {
+    fn open(&mut self, opening: &str) -> Result<(), RegexError<'a>> {
         if self.groups.len() > MAX_DEPTH {
             return Err(("expression nests too deeply", self.pattern));
         }
@@ -144,7 +144,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Wrong<'a>> {
+    fn close(&mut self) -> Result<(), RegexError<'a>> {
         if self.groups.len() == 1 {
             return Err(("unexpected )", self.pattern));
         }
@@ -166,7 +166,7 @@ impl<'a> Translator<'a> {
         operator: &str,
         times: u32,
         last_repeat: Option<&'a str>,
-    ) -> Result<&'a str, Wrong<'a>> {
+    ) -> Result<&'a str, RegexError<'a>> {
         let lazy = after.strip_prefix('?');
         let rest = lazy.unwrap_or(after);
         if let Some(last) = last_repeat {
@@ -194,7 +194,7 @@ impl<'a> Translator<'a> {
         text: &'a str,
         (least, most, rest): Counts<'a>,
         last_repeat: Option<&'a str>,
-    ) -> Result<&'a str, Wrong<'a>> {
+    ) -> Result<&'a str, RegexError<'a>> {
         let too_many = least > MAX_REPEAT || most.is_some_and(|most| most > MAX_REPEAT || most < least);
         if too_many {
             return Err(("invalid repeat count", &text[..text.len() - rest.len()]));
@@ -207,7 +207,7 @@ impl<'a> Translator<'a> {
     }
 
     /// What begins with `(?`: a named group, flags, or a group without a number.
-    fn flags_or_group(&mut self, text: &'a str) -> Result<&'a str, Wrong<'a>> {
+    fn flags_or_group(&mut self, text: &'a str) -> Result<&'a str, RegexError<'a>> {
         if let Some(named) = text.strip_prefix("(?P<").or_else(|| text.strip_prefix("(?<")) {
             let Some(end) = named.find('>') else { return Err(("invalid named capture", text)) };
             let (name, rest) = (&named[..end], &named[end + 1..]);
@@ -243,7 +243,7 @@ impl<'a> Translator<'a> {
         Err((PERL, text))
     }
 
-    fn escape(&mut self, text: &'a str) -> Result<&'a str, Wrong<'a>> {
+    fn escape(&mut self, text: &'a str) -> Result<&'a str, RegexError<'a>> {
         let known = [("\\A", "\\A"), ("\\z", "\\z"), ("\\b", "(?-u:\\b)"), ("\\B", "(?-u:\\B)")];
         for (escape, translated) in known {
             if let Some(rest) = text.strip_prefix(escape) {
@@ -294,7 +294,7 @@ fn count(text: &str) -> Option<(u32, &str)> {
 }
 
 /// Reads an escape that stands for one character.
-pub(super) fn character(text: &str) -> Result<(char, &str), Wrong<'_>> {
+pub(super) fn character(text: &str) -> Result<(char, &str), RegexError<'_>> {
     let mut chars = text.chars();
     chars.next();
     let Some(kind) = chars.next() else { return Err(("trailing backslash at end of expression", "")) };
@@ -317,7 +317,7 @@ pub(super) fn character(text: &str) -> Result<(char, &str), Wrong<'_>> {
 const ESCAPE: &str = "invalid escape sequence";
 
 /// Up to three octal digits; a single one other than 0 would be a reference to a group.
-fn octal(text: &str) -> Result<(char, &str), Wrong<'_>> {
+fn octal(text: &str) -> Result<(char, &str), RegexError<'_>> {
     let digits = text[1..].bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
     if digits == 1 && !text.starts_with("\\0") {
         return Err((ESCAPE, &text[..2]));
@@ -327,7 +327,7 @@ fn octal(text: &str) -> Result<(char, &str), Wrong<'_>> {
 }
 
 /// Two hexadecimal digits, or any number of them in braces.
-fn hexadecimal(text: &str) -> Result<(char, &str), Wrong<'_>> {
+fn hexadecimal(text: &str) -> Result<(char, &str), RegexError<'_>> {
     let digits = &text[2..];
     let Some(braced) = digits.strip_prefix('{') else {
         let read = 2 + digits.chars().take(2).map(char::len_utf8).sum::<usize>();

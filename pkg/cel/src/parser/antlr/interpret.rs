@@ -6,13 +6,13 @@ use super::automaton::{Automaton, Id, Kind, Transition};
 use super::grammar::{GRAMMAR, Label, RULES, Rule, one};
 use super::predict::{Decision, NoViableAlternative, Predictor};
 use super::recover::Recovery;
-use super::tokens::{Ended, Tokens};
+use super::tokens::{ParsingAborted, Tokens};
 use super::tree::{Child, NodeId, Tree};
 use crate::source::{Errors, Source};
 
 /// Why a rule cannot go on.
 #[derive(Debug)]
-pub(super) enum Mistake {
+pub(super) enum RuleError {
     /// The next token is none of those that may come.
     Mismatch,
     /// No alternative fits.
@@ -65,7 +65,7 @@ pub(super) fn run(source: &Source<'_>, options: &Options) -> (Option<Tree>, Erro
 }
 
 impl Interpreter<'_> {
-    fn interpret(&mut self) -> Result<(), Ended> {
+    fn interpret(&mut self) -> Result<(), ParsingAborted> {
         let mut at = self.enter(Rule::Start, 0, Label::Plain, 0)?;
         while !self.frames.is_empty() {
             at = match self.advance(at)? {
@@ -80,7 +80,7 @@ impl Interpreter<'_> {
     }
 
     /// Goes from one state to the next.
-    fn advance(&mut self, at: Id) -> Result<Result<Id, Mistake>, Ended> {
+    fn advance(&mut self, at: Id) -> Result<Result<Id, RuleError>, ParsingAborted> {
         let automaton = self.automaton;
         let state = automaton.state(at);
         match state.kind {
@@ -124,7 +124,7 @@ impl Interpreter<'_> {
     }
 
     /// Chooses an alternative, by the next token or by prediction.
-    fn choose(&mut self, at: Id) -> Result<Result<Id, Mistake>, Ended> {
+    fn choose(&mut self, at: Id) -> Result<Result<Id, RuleError>, ParsingAborted> {
         let automaton = self.automaton;
         let state = automaton.state(at);
         let alternative = if state.predicts { self.predict(at)? } else { self.choose_by_token(at)? };
@@ -141,7 +141,7 @@ impl Interpreter<'_> {
         Ok(Ok(target(&state.transitions[alternative as usize - 1]).unwrap_or(at)))
     }
 
-    fn choose_by_token(&mut self, at: Id) -> Result<Result<u8, Mistake>, Ended> {
+    fn choose_by_token(&mut self, at: Id) -> Result<Result<u8, RuleError>, ParsingAborted> {
         let automaton = self.automaton;
         let state = automaton.state(at);
         let token = self.tokens.current()?;
@@ -154,18 +154,18 @@ impl Interpreter<'_> {
         match state.transitions[..choices].iter().position(fits) {
             Some(place) => Ok(Ok(place as u8 + 1)),
             None if is_rule_block => {
-                Ok(Err(Mistake::NoViable(NoViableAlternative { start: token, offending: token })))
+                Ok(Err(RuleError::NoViable(NoViableAlternative { start: token, offending: token })))
             }
             None => Ok(Ok(2)),
         }
     }
 
-    fn predict(&mut self, at: Id) -> Result<Result<u8, Mistake>, Ended> {
+    fn predict(&mut self, at: Id) -> Result<Result<u8, RuleError>, ParsingAborted> {
         let precedence =
             self.frames.iter().rev().find(|frame| self.is_recursive(frame)).map_or(0, |f| f.precedence);
         let decision = Decision { state: at, precedence, frames: &self.frames };
         let predicted = self.predictor.predict(&mut self.tokens, decision)?;
-        Ok(predicted.map_err(Mistake::NoViable))
+        Ok(predicted.map_err(RuleError::NoViable))
     }
 
     /// Whether a rule is recursive to the left; only those keep a precedence.
@@ -181,7 +181,7 @@ impl Interpreter<'_> {
     }
 
     /// Chooses an operator of a rule that is recursive to the left, whose node becomes the first operand.
-    fn choose_operator(&mut self, at: Id) -> Result<Result<Id, Mistake>, Ended> {
+    fn choose_operator(&mut self, at: Id) -> Result<Result<Id, RuleError>, ParsingAborted> {
         let automaton = self.automaton;
         let state = automaton.state(at);
         let mut alternative = 1;
@@ -205,7 +205,7 @@ impl Interpreter<'_> {
         Ok(Ok(target(&state.transitions[alternative as usize - 1]).unwrap_or(at)))
     }
 
-    fn enter(&mut self, rule: Rule, precedence: u8, label: Label, caller: Id) -> Result<Id, Ended> {
+    fn enter(&mut self, rule: Rule, precedence: u8, label: Label, caller: Id) -> Result<Id, ParsingAborted> {
         let start = self.tokens.current()?;
         let alternative = u8::from(has_one_alternative(rule));
         let node = self.tree.add(rule, alternative, start);
@@ -241,7 +241,7 @@ impl Interpreter<'_> {
         }
     }
 
-    fn open_depth(&mut self, rule: Rule) -> Result<(), Ended> {
+    fn open_depth(&mut self, rule: Rule) -> Result<(), ParsingAborted> {
         self.depths[rule as usize] += 1;
         let limit = self.options.max_depth;
         if self.depths[rule as usize] > limit {

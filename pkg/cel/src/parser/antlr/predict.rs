@@ -7,7 +7,7 @@ use super::automaton::{Automaton, Id, Kind};
 use super::closure::Config;
 use super::context::{Context, Contexts, EMPTY};
 use super::interpret::Frame;
-use super::tokens::{Ended, Tokens};
+use super::tokens::{ParsingAborted, Tokens};
 use crate::lexer::{Kind as TokenKind, Token};
 
 /// Configurations that the predictions of one text may look at. Deeply nested calls on negative numbers make
@@ -70,7 +70,7 @@ impl<'a> Predictor<'a> {
         &mut self,
         tokens: &mut Tokens<'_>,
         decision: Decision<'_>,
-    ) -> Result<Result<u8, NoViableAlternative>, Ended> {
+    ) -> Result<Result<u8, NoViableAlternative>, ParsingAborted> {
         self.look_ahead(tokens, decision, false)
     }
 
@@ -80,7 +80,7 @@ impl<'a> Predictor<'a> {
         tokens: &mut Tokens<'_>,
         decision: Decision<'_>,
         full: bool,
-    ) -> Result<Result<u8, NoViableAlternative>, Ended> {
+    ) -> Result<Result<u8, NoViableAlternative>, ParsingAborted> {
         let start = tokens.current()?;
         let mut at = tokens.index;
         let mut set = self.start(decision, full);

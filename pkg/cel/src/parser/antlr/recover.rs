@@ -3,8 +3,8 @@
 
 use super::automaton::{Id, Kind, Transition};
 use super::grammar::{Label, Set, display, one};
-use super::interpret::{Interpreter, Mistake};
-use super::tokens::{Ended, quoted};
+use super::interpret::{Interpreter, RuleError};
+use super::tokens::{ParsingAborted, quoted};
 use super::tree::Child;
 use crate::lexer::{Kind as TokenKind, Token};
 
@@ -33,7 +33,7 @@ impl Recovery {
 
 impl Interpreter<'_> {
     /// Takes a token out of a set, or recovers within the rule.
-    pub(super) fn take(&mut self, set: Set, label: Label) -> Result<Option<Mistake>, Ended> {
+    pub(super) fn take(&mut self, set: Set, label: Label) -> Result<Option<RuleError>, ParsingAborted> {
         let token = self.tokens.current()?;
         if set & one(token.kind) != 0 {
             self.recovery.matched();
@@ -48,18 +48,18 @@ impl Interpreter<'_> {
             return Ok(None);
         }
         let after = self.automaton.state(self.state).transitions[0];
-        let Transition::Token(_, _, after) = after else { return Ok(Some(Mistake::Mismatch)) };
+        let Transition::Token(_, _, after) = after else { return Ok(Some(RuleError::Mismatch)) };
         if self.expected_at(after) & one(token.kind) != 0 {
             self.report_with_expected(token, "missing ", " at ", true)?;
-            let made_up = self.make_up(token)?;
+            let made_up = self.insert_missing_token(token)?;
             self.child(label, Child::Token(made_up));
             return Ok(None);
         }
-        Ok(Some(Mistake::Mismatch))
+        Ok(Some(RuleError::Mismatch))
     }
 
     /// A token in place of a missing one: at the current token, or at the last one before the end.
-    fn make_up(&mut self, current: Token) -> Result<Token, Ended> {
+    fn insert_missing_token(&mut self, current: Token) -> Result<Token, ParsingAborted> {
         let index = self.tokens.index;
         Ok(match current.kind {
             TokenKind::Eof if index > 0 => self.tokens.get(index - 1)?,
@@ -68,7 +68,7 @@ impl Interpreter<'_> {
     }
 
     /// At a choice: makes sure that the next token fits one of the alternatives.
-    pub(super) fn synchronize(&mut self) -> Result<Option<Mistake>, Ended> {
+    pub(super) fn synchronize(&mut self) -> Result<Option<RuleError>, ParsingAborted> {
         if self.recovery.recovering {
             return Ok(None);
         }
@@ -79,7 +79,7 @@ impl Interpreter<'_> {
         }
         match state.kind {
             Kind::BlockStart | Kind::LoopBody | Kind::PlusStart | Kind::LoopEntry { .. } => {
-                Ok(if self.delete_token()?.is_some() { None } else { Some(Mistake::Mismatch) })
+                Ok(if self.delete_token()?.is_some() { None } else { Some(RuleError::Mismatch) })
             }
             Kind::PlusLoopBack | Kind::LoopBack => {
                 self.report_with_expected(token, "extraneous input ", " expecting ", false)?;
@@ -94,7 +94,7 @@ impl Interpreter<'_> {
     }
 
     /// Deletes the next token if the one behind it fits, which is returned.
-    fn delete_token(&mut self) -> Result<Option<Token>, Ended> {
+    fn delete_token(&mut self) -> Result<Option<Token>, ParsingAborted> {
         let index = self.tokens.index;
         let token = self.tokens.get(index)?;
         let second = self.tokens.get(index + 1)?;
@@ -108,7 +108,7 @@ impl Interpreter<'_> {
     }
 
     /// Reports the mistake that ended a rule, and skips tokens until one comes that an open rule can go on with.
-    pub(super) fn recover(&mut self, mistake: Mistake) -> Result<(), Ended> {
+    pub(super) fn recover(&mut self, mistake: RuleError) -> Result<(), ParsingAborted> {
         if !self.recovery.begin() {
             self.report(mistake)?;
         }
@@ -132,7 +132,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    fn skip(&mut self, skipped: &mut usize) -> Result<(), Ended> {
+    fn skip(&mut self, skipped: &mut usize) -> Result<(), ParsingAborted> {
         if *skipped >= self.options.max_recovery_tokens {
             let limit = self.options.max_recovery_tokens;
             return self.tokens.end(format!("error recovery token lookahead limit exceeded: {limit}"));
@@ -141,30 +141,30 @@ impl Interpreter<'_> {
         self.tokens.advance()
     }
 
-    fn can_skip(&mut self, stops: Set) -> Result<bool, Ended> {
+    fn can_skip(&mut self, stops: Set) -> Result<bool, ParsingAborted> {
         let kind = self.tokens.current()?.kind;
         Ok(kind != TokenKind::Eof && stops & one(kind) == 0)
     }
 
-    fn check_attempts(&mut self) -> Result<(), Ended> {
+    fn check_attempts(&mut self) -> Result<(), ParsingAborted> {
         if self.recovery.attempts == self.options.max_recoveries {
             let token = self.tokens.current()?;
             let message = format!("error recovery attempt limit exceeded: {}", self.options.max_recoveries);
             self.tokens.report(token.offset, &message)?;
-            return Err(Ended);
+            return Err(ParsingAborted);
         }
         self.recovery.attempts += 1;
         Ok(())
     }
 
-    fn report(&mut self, mistake: Mistake) -> Result<(), Ended> {
+    fn report(&mut self, mistake: RuleError) -> Result<(), ParsingAborted> {
         match mistake {
-            Mistake::Mismatch => {
+            RuleError::Mismatch => {
                 let token = self.tokens.current()?;
                 let (shown, expected) = (self.tokens.display(token), list(self.expected_at(self.state)));
                 self.tokens.report(token.offset, &format!("mismatched input {shown} expecting {expected}"))
             }
-            Mistake::NoViable(found) => {
+            RuleError::NoViable(found) => {
                 let input = match found.start.kind {
                     TokenKind::Eof => "<EOF>".to_owned(),
                     _ => self.tokens.text_between(found.start, found.offending),
@@ -182,7 +182,7 @@ impl Interpreter<'_> {
         what: &str,
         then: &str,
         missing: bool,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), ParsingAborted> {
         if self.recovery.begin() {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use crate::source::{Errors, Location, Source};
 
 /// Parsing has ended before the end of the text; why is among the errors.
 #[derive(Debug)]
-pub(super) struct Ended;
+pub(super) struct ParsingAborted;
 
 /// Tokens with a position, and the errors that were found so far.
 pub(super) struct Tokens<'a> {
@@ -39,7 +39,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The token with an index; behind the last one, the end.
-    pub(super) fn get(&mut self, index: usize) -> Result<Token, Ended> {
+    pub(super) fn get(&mut self, index: usize) -> Result<Token, ParsingAborted> {
         while self.read.len() <= index {
             if let Some(last) = self.read.last().filter(|last| last.kind == Kind::Eof) {
                 return Ok(*last);
@@ -57,12 +57,12 @@ impl<'a> Tokens<'a> {
     }
 
     /// The next token.
-    pub(super) fn current(&mut self) -> Result<Token, Ended> {
+    pub(super) fn current(&mut self) -> Result<Token, ParsingAborted> {
         self.get(self.index)
     }
 
     /// Moves to the next token, which is then read; the end stays where it is.
-    pub(super) fn advance(&mut self) -> Result<(), Ended> {
+    pub(super) fn advance(&mut self) -> Result<(), ParsingAborted> {
         if self.current()?.kind != Kind::Eof {
             self.index += 1;
             self.current()?;
@@ -71,12 +71,12 @@ impl<'a> Tokens<'a> {
     }
 
     /// Reports a syntax error.
-    pub(super) fn report(&mut self, offset: u32, message: &str) -> Result<(), Ended> {
+    pub(super) fn report(&mut self, offset: u32, message: &str) -> Result<(), ParsingAborted> {
         let location = self.source.location(offset as i32);
         if self.reports >= self.options.max_reports {
             let message = format!("Syntax error: More than {} syntax errors", self.options.max_reports);
             self.errors.report(location, message);
-            return Err(Ended);
+            return Err(ParsingAborted);
         }
         self.reports += 1;
         self.errors.report(location, format!("Syntax error: {}", reserved_word(message)));
@@ -84,9 +84,9 @@ impl<'a> Tokens<'a> {
     }
 
     /// Reports an error that belongs to no place and ends parsing.
-    pub(super) fn end<T>(&mut self, message: String) -> Result<T, Ended> {
+    pub(super) fn end<T>(&mut self, message: String) -> Result<T, ParsingAborted> {
         self.errors.report(Location::NONE, message);
-        Err(Ended)
+        Err(ParsingAborted)
     }
 
     /// The text from one token up to another, without what could not be read.

@@ -5,7 +5,7 @@ use super::{Macro, Quantifier};
 use crate::syntax::{Comprehension, Expr, Kind, Literal};
 
 /// An error and its offset.
-type Refusal = (u32, String);
+type ExpansionError = (u32, String);
 
 /// The expansion of a call; none if the macro leaves this call alone.
 pub(in super::super) fn expand(
@@ -14,7 +14,7 @@ pub(in super::super) fn expand(
     offset: u32,
     target: Option<Expr>,
     args: &[Expr],
-) -> Result<Option<Expr>, Refusal> {
+) -> Result<Option<Expr>, ExpansionError> {
     let mut expansion = Expansion { builder, offset };
     match (found, target) {
         (Macro::Has, _) => expansion.has(args[0]),
@@ -118,7 +118,7 @@ impl Expansion<'_, '_> {
         self.add(kind)
     }
 
-    fn refuse<T>(&self, at: Expr, message: &str) -> Result<T, Refusal> {
+    fn refuse<T>(&self, at: Expr, message: &str) -> Result<T, ExpansionError> {
         Err((self.builder.syntax.node(at).offset, message.to_owned()))
     }
 
@@ -134,7 +134,7 @@ impl Expansion<'_, '_> {
     }
 
     /// The name in an argument that declares a variable.
-    fn variable(&self, arg: Expr, otherwise: &str) -> Result<String, Refusal> {
+    fn variable(&self, arg: Expr, otherwise: &str) -> Result<String, ExpansionError> {
         match self.ident_name(arg) {
             Some(name) => Ok(name),
             None => self.refuse(arg, otherwise),
@@ -142,14 +142,14 @@ impl Expansion<'_, '_> {
     }
 
     /// Accumulators must not be hidden by variables.
-    fn not_accumulator(&self, arg: Expr, name: &str) -> Result<(), Refusal> {
+    fn not_accumulator(&self, arg: Expr, name: &str) -> Result<(), ExpansionError> {
         if name == self.builder.options.accumulator || name == "__result__" {
             return self.refuse(arg, "iteration variable overwrites accumulator variable");
         }
         Ok(())
     }
 
-    fn two_variables(&self, args: &[Expr]) -> Result<(String, String), Refusal> {
+    fn two_variables(&self, args: &[Expr]) -> Result<(String, String), ExpansionError> {
         let first = self.variable(args[0], "argument must be a simple name")?;
         let second = self.variable(args[1], "argument must be a simple name")?;
         if first == second {
@@ -160,14 +160,14 @@ impl Expansion<'_, '_> {
         Ok((first, second))
     }
 
-    fn has(&mut self, arg: Expr) -> Result<Expr, Refusal> {
+    fn has(&mut self, arg: Expr) -> Result<Expr, ExpansionError> {
         match self.builder.syntax.kind(arg) {
             Kind::Select { operand, field, .. } => Ok(self.add(Kind::Select { operand, field, test: true })),
             _ => self.refuse(arg, "invalid argument to has() macro"),
         }
     }
 
-    fn quantifier(&mut self, kind: Quantifier, range: Expr, args: &[Expr]) -> Result<Expr, Refusal> {
+    fn quantifier(&mut self, kind: Quantifier, range: Expr, args: &[Expr]) -> Result<Expr, ExpansionError> {
         let name = self.variable(args[0], "argument must be a simple name")?;
         self.not_accumulator(args[0], &name)?;
         let parts = self.quantified(kind, args[1]);
@@ -179,7 +179,7 @@ impl Expansion<'_, '_> {
         kind: Quantifier,
         range: Expr,
         args: &[Expr],
-    ) -> Result<Expr, Refusal> {
+    ) -> Result<Expr, ExpansionError> {
         let (first, second) = self.two_variables(args)?;
         let parts = self.quantified(kind, args[2]);
         Ok(self.comprehension(range, &first, Some(&second), parts))
@@ -230,12 +230,12 @@ impl Expansion<'_, '_> {
         self.call("_+_", &[so_far, element])
     }
 
-    fn map(&mut self, range: Expr, args: &[Expr]) -> Result<Expr, Refusal> {
+    fn map(&mut self, range: Expr, args: &[Expr]) -> Result<Expr, ExpansionError> {
         let (filter, function) = filter_and_function(args, 1);
         self.collect(range, args[0], filter, function)
     }
 
-    fn filter(&mut self, range: Expr, args: &[Expr]) -> Result<Expr, Refusal> {
+    fn filter(&mut self, range: Expr, args: &[Expr]) -> Result<Expr, ExpansionError> {
         self.collect(range, args[0], Some(args[1]), args[0])
     }
 
@@ -245,7 +245,7 @@ impl Expansion<'_, '_> {
         arg: Expr,
         filter: Option<Expr>,
         element: Expr,
-    ) -> Result<Expr, Refusal> {
+    ) -> Result<Expr, ExpansionError> {
         let name = self.variable(arg, "argument is not an identifier")?;
         self.not_accumulator(arg, &name)?;
         let init = self.list(&[]);
@@ -256,7 +256,7 @@ impl Expansion<'_, '_> {
         Ok(self.comprehension(range, &name, None, Parts { init, condition, step, result }))
     }
 
-    fn transform_list(&mut self, range: Expr, args: &[Expr]) -> Result<Expr, Refusal> {
+    fn transform_list(&mut self, range: Expr, args: &[Expr]) -> Result<Expr, ExpansionError> {
         let (first, second) = self.two_variables(args)?;
         let (filter, function) = filter_and_function(args, 2);
         let step = self.append(function);
@@ -268,7 +268,12 @@ impl Expansion<'_, '_> {
     }
 
     /// `transformMap`, which keeps keys, or `transformMapEntry`, whose function makes whole entries.
-    fn transform_map(&mut self, range: Expr, args: &[Expr], keeps_keys: bool) -> Result<Expr, Refusal> {
+    fn transform_map(
+        &mut self,
+        range: Expr,
+        args: &[Expr],
+        keeps_keys: bool,
+    ) -> Result<Expr, ExpansionError> {
         let (first, second) = self.two_variables(args)?;
         let (filter, function) = filter_and_function(args, 2);
         let mut insert = vec![self.accumulator()];
@@ -284,21 +289,21 @@ impl Expansion<'_, '_> {
         Ok(self.comprehension(range, &first, Some(&second), Parts { init, condition, step, result }))
     }
 
-    fn bind(&mut self, args: &[Expr]) -> Result<Expr, Refusal> {
+    fn bind(&mut self, args: &[Expr]) -> Result<Expr, ExpansionError> {
         let name = self.variable(args[0], "cel.bind() variable names must be simple identifiers")?;
         let nothing = self.list(&[]);
-        Ok(self.let_in(nothing, &name, args[1], args[2]))
+        Ok(self.bind_in(nothing, &name, args[1], args[2]))
     }
 
     /// An expression in which a name stands for a value: a comprehension over nothing, which never makes a
     /// step, with the name for its accumulator.
-    fn let_in(&mut self, nothing: Expr, name: &str, init: Expr, result: Expr) -> Expr {
+    fn bind_in(&mut self, nothing: Expr, name: &str, init: Expr, result: Expr) -> Expr {
         let condition = self.literal(Literal::Bool(false));
         let parts = Parts { init, condition, step: self.ident(name), result };
         self.fold(nothing, ("#unused", None), name, parts)
     }
 
-    fn opt_map(&mut self, target: Expr, args: &[Expr], flat: bool) -> Result<Expr, Refusal> {
+    fn opt_map(&mut self, target: Expr, args: &[Expr], flat: bool) -> Result<Expr, ExpansionError> {
         let function = if flat { "optFlatMap()" } else { "optMap()" };
         let name =
             self.variable(args[0], &format!("{function} variable name must be a simple identifier"))?;
@@ -306,13 +311,13 @@ impl Expansion<'_, '_> {
         let nothing = self.list(&[]);
         let copy = self.copy(target);
         let value = self.member_call("value", copy, &[]);
-        let mapped = self.let_in(nothing, &name, value, args[1]);
+        let mapped = self.bind_in(nothing, &name, value, args[1]);
         let mapped = if flat { mapped } else { self.call("optional.of", &[mapped]) };
         let none = self.call("optional.none", &[]);
         Ok(self.call("_?_:_", &[has_value, mapped, none]))
     }
 
-    fn sort_by(&mut self, target: Expr, args: &[Expr]) -> Result<Expr, Refusal> {
+    fn sort_by(&mut self, target: Expr, args: &[Expr]) -> Result<Expr, ExpansionError> {
         const INPUT: &str = "@__sortBy_input__";
         let input = self.ident(INPUT);
         if matches!(self.builder.syntax.kind(target), Kind::Literal(_) | Kind::Map(_) | Kind::Struct { .. }) {

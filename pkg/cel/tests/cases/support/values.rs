@@ -3,18 +3,18 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cel::arena::Arena;
-use cel::authorizer::{Authorizer, Verdict};
+use cel::authorizer::{Authorizer, AuthorizerDecision};
 use cel::ext::time;
 use cel::value::{Check, Opaque, Value, text};
 use jsontree::Value as Json;
 
 /// The recorded authorizer of upstream's tests says yes to everything.
 #[derive(Debug)]
-pub(crate) struct Willing;
+pub(crate) struct AllowAllAuthorizer;
 
-impl Authorizer for Willing {
-    fn authorize(&self, _: &Check<'_>, _: &str) -> Verdict {
-        Verdict { allowed: true, ..Verdict::default() }
+impl Authorizer for AllowAllAuthorizer {
+    fn authorize(&self, _: &Check<'_>, _: &str) -> AuthorizerDecision {
+        AuthorizerDecision { allowed: true, ..AuthorizerDecision::default() }
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn decode<'a>(recorded: &'a Json, arena: &'a Arena) -> Option<Value<'
         return plain.then(|| Value::tree(data));
     }
     if fields.get("object").is_some_and(|name| name == "kubernetes.authorization.Authorizer") {
-        return Some(arena.opaque(Opaque::Authorizer(Check::of(&Willing))).unwrap());
+        return Some(arena.opaque(Opaque::Authorizer(Check::of(&AllowAllAuthorizer))).unwrap());
     }
     let (kind, content) = fields.iter().find(|(name, _)| *name != "typename")?;
     let text = content.as_str().unwrap_or("");

@@ -1,10 +1,10 @@
 //! Claims about a server that is audited.
 #![allow(clippy::unwrap_used)]
 
-use ::audit::{Asked, Event, FileOptions, Format, Level, Stage};
-use apimachinery::clock::TestClock;
+use ::audit::{Event, FileOptions, Format, Level, RequestRecord, Stage};
 use apimachinery::request_context::AuditId;
 use apimachinery::time::UnixTime;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 
 use super::*;
@@ -278,7 +278,7 @@ fn event() -> Event {
         level: Level::Metadata,
         audit_id: AuditId::new(b"id"),
         stage: Stage::RequestReceived,
-        asked: Asked::new(("/", "get"), None, std::iter::empty(), ""),
+        asked: RequestRecord::new(("/", "get"), None, std::iter::empty(), ""),
         object: None,
         response_status: None,
         request_object: None,

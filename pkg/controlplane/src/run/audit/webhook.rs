@@ -79,7 +79,7 @@ impl WebhookSink {
         let webhook = Webhook::new(kubeconfig, initial_wait, chance).map_err(|error| error.to_string())?;
         let webhook = webhook.counted(calls);
         let (jobs, waiting) = unbounded_channel();
-        let thread = start(webhook.that_is_always_asked_again(), waiting, Arc::clone(figures))
+        let thread = start(webhook.retrying_all_failures(), waiting, Arc::clone(figures))
             .map_err(|error| error.to_string())?;
         let under_way = detached.then(Arc::default);
         Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), under_way })

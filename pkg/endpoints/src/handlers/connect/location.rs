@@ -14,7 +14,7 @@ use crate::proxy::url::Url;
 
 /// A name in a path as proxies read it: `NAME`, `NAME:PORT`, or `SCHEME:NAME:PORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Named<'a> {
+pub(super) struct ProxyName<'a> {
     https: bool,
     /// The object.
     pub(super) name: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct Named<'a> {
     pub(super) port: &'a str,
 }
 
-impl<'a> Named<'a> {
+impl<'a> ProxyName<'a> {
     /// Reads a name. `None` for a form or scheme that there is not.
     pub(super) fn parse(id: &'a str) -> Option<Self> {
         let parts: Vec<&str> = id.split(':').collect();
@@ -33,7 +33,7 @@ impl<'a> Named<'a> {
             _ => return None,
         };
         let valid = !name.is_empty() && matches!(scheme, "" | "http" | "https");
-        valid.then_some(Named { https: scheme == "https", name, port })
+        valid.then_some(ProxyName { https: scheme == "https", name, port })
     }
 
     /// A port of a host, by the scheme of the name.
@@ -162,7 +162,7 @@ pub(super) fn has_address(pod: &Object, address: &str) -> bool {
 ///
 /// # Errors
 /// 400 for a pod without an address, or with one that nobody may be led to.
-pub(super) fn of_pod(named: &Named<'_>, pod: &Object) -> Result<Url, Box<Status>> {
+pub(super) fn of_pod(named: &ProxyName<'_>, pod: &Object) -> Result<Url, Box<Status>> {
     let first_port = || {
         let ports =
             object::get_list(pod, &["spec", "containers"]).iter().filter_map(|c| c.get("ports")?.get(0));
@@ -200,7 +200,7 @@ pub(super) fn has_subsets(endpoints: &Object) -> bool {
 
 /// An address behind a Service.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place<'e> {
+pub(super) struct BackendEndpoint<'e> {
     /// The address.
     pub(super) address: &'e str,
     /// The port.
@@ -209,7 +209,7 @@ pub(super) struct Place<'e> {
     target: Option<(&'e str, &'e str)>,
 }
 
-impl<'e> Place<'e> {
+impl<'e> BackendEndpoint<'e> {
     /// The pod that has the address, if it is in a namespace.
     pub(super) fn pod(&self, namespace: &str) -> Option<&'e str> {
         self.target.filter(|(own, _)| *own == namespace).map(|(_, name)| name)
@@ -222,7 +222,7 @@ pub(super) fn places<'e>(
     endpoints: &'e Object,
     port: &str,
     mut random: impl FnMut() -> f64,
-) -> Vec<Place<'e>> {
+) -> Vec<BackendEndpoint<'e>> {
     let subsets = object::get_list(endpoints, &["subsets"]);
     let mut places = Vec::new();
     for subset in rotated(subsets, random()).filter_map(Value::as_object) {
@@ -230,7 +230,7 @@ pub(super) fn places<'e>(
             let number = tree::integer(found, "port").to_string();
             let all = rotated(tree::list(subset, "addresses"), random()).filter_map(Value::as_object);
             places.extend(all.map(|address| {
-                Place {
+                BackendEndpoint {
                     address: tree::text(address, "ip"),
                     port: number.clone(),
                     target: tree::child(address, "targetRef")

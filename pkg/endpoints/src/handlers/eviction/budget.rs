@@ -28,7 +28,7 @@ pub(super) fn covers(budget: &Object, pod: &Object) -> bool {
 
 /// Whether a pod that is not ready may go although its budget allows no disruption: it does not count as
 /// available, so that nothing is lost by it.
-pub(super) fn lets_unready_go(budget: &Object) -> bool {
+pub(super) fn allows_unready_eviction(budget: &Object) -> bool {
     let status = |name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
     let desired = status("desiredHealthy");
     object::get_str(budget, &["spec", "unhealthyPodEvictionPolicy"]) == Some("AlwaysAllow")
@@ -71,18 +71,18 @@ pub(super) fn take(budget: &mut Object, pod: &str, now: UnixTime) -> Result<(), 
         return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
     }
     if allowed == 0 {
-        return Err(refused(0, why_not(&name, budget)));
+        return Err(refused(0, denial_reason(&name, budget)));
     }
     object::set(budget, &["status", "disruptionsAllowed"], allowed - 1);
     if allowed == 1 {
-        exhaust(budget, now);
+        set_exhausted_condition(budget, now);
     }
     object::set(budget, &["status", "disruptedPods", pod], timestamp(now));
     Ok(())
 }
 
 /// Why a budget allows no disruption.
-fn why_not(name: &str, budget: &Object) -> String {
+fn denial_reason(name: &str, budget: &Object) -> String {
     let conditions = object::get_list(budget, &["status", "conditions"]).iter().filter_map(Value::as_object);
     let condition = conditions.into_iter().find(|c| tree::text(c, "type") == ALLOWED);
     let condition =
@@ -105,7 +105,7 @@ fn why_not(name: &str, budget: &Object) -> String {
 }
 
 /// Sets the condition of a budget that has no disruption left, as its controller would.
-fn exhaust(budget: &mut Object, now: UnixTime) {
+fn set_exhausted_condition(budget: &mut Object, now: UnixTime) {
     let observed = object::get_i64(budget, &["status", "observedGeneration"]).unwrap_or(0);
     let mut conditions = object::get_list(budget, &["status", "conditions"]).to_vec();
     let is_ours = |c: &Value| c.get("type").and_then(Value::as_str) == Some(ALLOWED);

@@ -8,7 +8,7 @@ use apimachinery::names::{is_label_key, is_label_value};
 use apimachinery::selectors::Selectors;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
-use authorization::{Attributes, Refused};
+use authorization::{Attributes, Denial};
 use jsontree::{Value, json};
 use registry::generic::Admit;
 use schema::object::{Object, get_object, get_str};
@@ -19,7 +19,7 @@ use crate::api::Call;
 
 /// Whom a review may be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum ReviewSubject {
     /// Whoever it names.
     Anyone,
     /// Whoever it names, in the namespace that it was sent to.
@@ -36,7 +36,7 @@ pub(super) async fn review(
     call: &Call<'_>,
     admit: &Admission<'_>,
     object: &Object,
-    about: About,
+    about: ReviewSubject,
 ) -> Result<Value, Box<Status>> {
     let errors = errors(object, about);
     if !errors.is_empty() {
@@ -45,14 +45,14 @@ pub(super) async fn review(
     }
     admit.validate(object, None).await?;
     let named = subject(object);
-    let user = if about == About::Sender { call.user } else { &named };
+    let user = if about == ReviewSubject::Sender { call.user } else { &named };
     let selectors = selectors::of(object);
-    let wanted = question(object, user, &selectors);
-    let (allowed, Refused { denied, reason, error }) =
-        match call.api.authorizer.decide(wanted).await.outcome() {
-            Ok(reason) => (true, Refused { reason: reason.to_string(), ..Refused::default() }),
-            Err(refused) => (false, refused),
-        };
+    let wanted = attributes(object, user, &selectors);
+    let (allowed, Denial { denied, reason, error }) = match call.api.authorizer.decide(wanted).await.outcome()
+    {
+        Ok(reason) => (true, Denial { reason: reason.to_string(), ..Denial::default() }),
+        Err(refused) => (false, refused),
+    };
     let mut status = json!({"allowed": allowed});
     if denied {
         status["denied"] = true.into();
@@ -61,7 +61,7 @@ pub(super) async fn review(
         status["reason"] = reason.into();
     }
     let mut errors = Vec::from_iter(error);
-    errors.extend(selectors::unread(&selectors));
+    errors.extend(selectors::evaluation_errors(&selectors));
     if !errors.is_empty() {
         status["evaluationError"] = errors.join("; ").into();
     }
@@ -79,7 +79,7 @@ fn subject(object: &Object) -> UserInfo {
 }
 
 /// What a review asks about.
-fn question<'r>(object: &'r Object, user: &'r UserInfo, selectors: &'r Selectors) -> Attributes<'r> {
+fn attributes<'r>(object: &'r Object, user: &'r UserInfo, selectors: &'r Selectors) -> Attributes<'r> {
     let nobody = Attributes::of_user(user);
     if let Some(resource) = get_object(object, &["spec", "resourceAttributes"]) {
         let text = |name| member(resource, name);
@@ -108,7 +108,7 @@ fn member<'o>(object: &'o Object, name: &str) -> &'o str {
 }
 
 /// Everything that is wrong with a review (upstream's `apis/authorization/validation`).
-fn errors(object: &Object, about: About) -> ErrorList {
+fn errors(object: &Object, about: ReviewSubject) -> ErrorList {
     let spec = Path::root("spec");
     let (at_resource, at_path) = (spec.child("resourceAttributes"), spec.child("nonResourceAttributes"));
     let resource = get_object(object, &["spec", "resourceAttributes"]);
@@ -127,7 +127,7 @@ fn errors(object: &Object, about: About) -> ErrorList {
         _ => {}
     }
     let named = subject(object);
-    if about != About::Sender && named.name.is_empty() && named.groups.is_empty() {
+    if about != ReviewSubject::Sender && named.name.is_empty() && named.groups.is_empty() {
         let detail = "at least one of user or group must be specified";
         errors.push(Error::invalid(&spec.child("user"), "", detail));
     }
@@ -139,7 +139,7 @@ fn errors(object: &Object, about: About) -> ErrorList {
         }
     }
     metadata_errors(object, about, &mut errors);
-    if about == About::AnyoneHere {
+    if about == ReviewSubject::AnyoneHere {
         let here = get_str(object, &["metadata", "namespace"]).unwrap_or("");
         if let Some(asked) = resource.map(|resource| member(resource, "namespace"))
             && asked != here
@@ -155,9 +155,9 @@ fn errors(object: &Object, about: About) -> ErrorList {
 }
 
 /// A review is nothing that could have a name.
-fn metadata_errors(object: &Object, about: About, errors: &mut ErrorList) {
+fn metadata_errors(object: &Object, about: ReviewSubject, errors: &mut ErrorList) {
     let Some(given) = get_object(object, &["metadata"]) else { return };
-    let local = about == About::AnyoneHere;
+    let local = about == ReviewSubject::AnyoneHere;
     let may_be_there = |name: &str| name == "managedFields" || local && name == "namespace";
     let is_nothing = |value: &Value| matches!(value, Value::Null) || value.as_str() == Some("");
     if given.iter().any(|(name, value)| !may_be_there(name) && !is_nothing(value)) {
@@ -230,13 +230,13 @@ mod tests {
     }
 
     /// The errors of a review of `user` zed; `spec` may take that away.
-    fn check(about: About, mut spec: Value, expected: &[&str]) {
-        if about != About::Sender && spec.get("user").is_none() {
+    fn check(about: ReviewSubject, mut spec: Value, expected: &[&str]) {
+        if about != ReviewSubject::Sender && spec.get("user").is_none() {
             spec["user"] = "zed".into();
         }
         let review = object(json!({"metadata": {"namespace": "ns"}, "spec": spec}));
         let review = match about {
-            About::AnyoneHere => review,
+            ReviewSubject::AnyoneHere => review,
             _ => object(json!({"spec": review["spec"]})),
         };
         let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
@@ -250,16 +250,20 @@ mod tests {
         let neither = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
         let both = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes";
         let nobody = "spec.user: Invalid value: \"\": at least one of user or group must be specified";
-        for about in [About::Anyone, About::AnyoneHere, About::Sender] {
+        for about in [ReviewSubject::Anyone, ReviewSubject::AnyoneHere, ReviewSubject::Sender] {
             check(about, json!({"resourceAttributes": resource}), &[]);
             check(about, json!({}), &[neither]);
         }
-        for about in [About::Anyone, About::Sender] {
+        for about in [ReviewSubject::Anyone, ReviewSubject::Sender] {
             check(about, json!({"nonResourceAttributes": path}), &[]);
             check(about, json!({"resourceAttributes": resource, "nonResourceAttributes": path}), &[both]);
         }
-        check(About::Anyone, json!({"user": "", "groups": ["g"], "nonResourceAttributes": path}), &[]);
-        check(About::Anyone, json!({"user": ""}), &[neither, nobody]);
+        check(
+            ReviewSubject::Anyone,
+            json!({"user": "", "groups": ["g"], "nonResourceAttributes": path}),
+            &[],
+        );
+        check(ReviewSubject::Anyone, json!({"user": ""}), &[neither, nobody]);
     }
 
     #[test]
@@ -267,30 +271,30 @@ mod tests {
         let elsewhere = json!({"resourceAttributes": {"namespace": "other"}});
         let mismatch =
             "spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace";
-        check(About::AnyoneHere, elsewhere.clone(), &[mismatch]);
-        check(About::Anyone, elsewhere, &[]);
+        check(ReviewSubject::AnyoneHere, elsewhere.clone(), &[mismatch]);
+        check(ReviewSubject::Anyone, elsewhere, &[]);
         let path = json!({"nonResourceAttributes": {"verb": "get", "path": "/"}});
         let disallowed = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: disallowed on this kind of request";
-        check(About::AnyoneHere, path, &[disallowed]);
+        check(ReviewSubject::AnyoneHere, path, &[disallowed]);
     }
 
     #[test]
     fn a_review_has_no_metadata() {
-        let check = |about: About, metadata: Value, expected: &[&str]| {
+        let check = |about: ReviewSubject, metadata: Value, expected: &[&str]| {
             let review =
                 object(json!({"metadata": metadata, "spec": {"user": "z", "resourceAttributes": {}}}));
             let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
             assert_eq!(got, expected, "{review:?}");
         };
-        check(About::Anyone, json!({"managedFields": []}), &[]);
-        check(About::Anyone, json!({"name": "", "creationTimestamp": null}), &[]);
+        check(ReviewSubject::Anyone, json!({"managedFields": []}), &[]);
+        check(ReviewSubject::Anyone, json!({"name": "", "creationTimestamp": null}), &[]);
         check(
-            About::Anyone,
+            ReviewSubject::Anyone,
             json!({"name": "x"}),
             &["metadata: Invalid value: {\"name\":\"x\"}: must be empty"],
         );
         let local = "metadata: Invalid value: {\"name\":\"x\"}: must be empty except for namespace";
-        check(About::AnyoneHere, json!({"name": "x"}), &[local]);
+        check(ReviewSubject::AnyoneHere, json!({"name": "x"}), &[local]);
     }
 
     #[test]
@@ -299,7 +303,7 @@ mod tests {
             let prefix = format!("spec.resourceAttributes.{name}");
             let expected: Vec<String> = expected.iter().map(|text| text.replace('@', &prefix)).collect();
             let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
-            check(About::Anyone, json!({"resourceAttributes": {name: selector}}), &expected);
+            check(ReviewSubject::Anyone, json!({"resourceAttributes": {name: selector}}), &expected);
         };
         let one = json!([{"key": "a", "operator": "In", "values": ["b"]}]);
         for name in ["fieldSelector", "labelSelector"] {

@@ -34,7 +34,7 @@ pub(super) fn published(schema: Option<Value>, preserve_unknown_fields: bool, di
     if dialect == Dialect::V2 && (preserve_unknown_fields || is(&schema, PRESERVE)) {
         return any_object();
     }
-    structural(&mut schema, dialect);
+    convert_structural(&mut schema, dialect);
     add_object_members(&mut schema, ["apiVersion", "kind"].map(|name| (name, of_any_object(name))), dialect);
     schema
 }
@@ -69,18 +69,18 @@ fn is(schema: &Schema, extension: &str) -> bool {
 }
 
 /// A schema that says what may be where.
-fn structural(schema: &mut Schema, dialect: Dialect) {
+fn convert_structural(schema: &mut Schema, dialect: Dialect) {
     without_zero_values(schema);
-    unfold(schema);
+    expand_int_or_string(schema);
     match dialect {
         Dialect::V2 => for_swagger(schema),
-        Dialect::V3 => each_of(schema, &["allOf", "anyOf", "oneOf"], &mut condition),
+        Dialect::V3 => each_of(schema, &["allOf", "anyOf", "oneOf"], &mut convert_validations),
     }
     if let (Dialect::V3, Some(Value::Object(not))) = (dialect, schema.get_mut("not")) {
-        condition(not);
+        convert_validations(not);
     }
     each_of(schema, &["properties", "items", "additionalProperties"], &mut |child| {
-        structural(child, dialect)
+        convert_structural(child, dialect)
     });
     if is(schema, EMBEDDED) && !(dialect == Dialect::V2 && is(schema, PRESERVE)) {
         embed(schema, dialect);
@@ -88,12 +88,12 @@ fn structural(schema: &mut Schema, dialect: Dialect) {
 }
 
 /// A schema that says what values must be like. Upstream has no word for what is in other members there.
-fn condition(schema: &mut Schema) {
+fn convert_validations(schema: &mut Schema) {
     without_zero_values(schema);
     schema.remove("additionalProperties");
-    each_of(schema, &["properties", "items", "allOf", "anyOf", "oneOf"], &mut condition);
+    each_of(schema, &["properties", "items", "allOf", "anyOf", "oneOf"], &mut convert_validations);
     if let Some(Value::Object(not)) = schema.get_mut("not") {
-        condition(not);
+        convert_validations(not);
     }
 }
 
@@ -130,7 +130,7 @@ fn without_zero_values(schema: &mut Schema) {
 }
 
 /// Says of an int-or-string what it may be, unless the schema does.
-fn unfold(schema: &mut Schema) {
+fn expand_int_or_string(schema: &mut Schema) {
     if !is(schema, INT_OR_STRING) {
         return;
     }

@@ -324,5 +324,5 @@ fn an_object_whose_labels_no_store_takes_twice_has_no_room() {
         let selector = schema::object::get_object(&controller, &["spec", "selector"]);
         Ok(selector.map_or(0, Object::len))
     };
-    assert_eq!([1, 60_000, 70_000].map(filled_in), [Ok(1), Ok(60_000), Err(NoRoom)]);
+    assert_eq!([1, 60_000, 70_000].map(filled_in), [Ok(1), Ok(60_000), Err(BudgetExceeded)]);
 }

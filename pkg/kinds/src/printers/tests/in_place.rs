@@ -10,7 +10,7 @@ use schema::table::Message;
 /// What a row says.
 type Shown = (Value, Option<RowCondition>);
 
-fn row(printer: Printer, subject: &Subject<'_>) -> Result<Shown, Irregular> {
+fn row(printer: Printer, subject: &Subject<'_>) -> Result<Shown, NotInPlace> {
     let row = printer.row(subject, NOW)?;
     Ok((json_of(&row.cells), row.condition))
 }
@@ -24,7 +24,7 @@ fn check_raw(name: &str, printer: Printer, message: &'static Message, raw: &[u8]
             assert_eq!(in_place, of_tree, "{name}: {tree:?}");
             true
         }
-        Err(Irregular) => false,
+        Err(NotInPlace) => false,
     }
 }
 
@@ -212,7 +212,7 @@ fn what_cannot_be_read_in_place_is_an_error() {
     let message = schema::builtin::kind("v1", "ServiceAccount").unwrap();
     let check = |raw: &[u8]| {
         let printer = Printer::of("v1", "serviceaccounts");
-        assert_eq!(row(printer, &Subject::message(message, raw)), Err(Irregular), "{raw:?}");
+        assert_eq!(row(printer, &Subject::message(message, raw)), Err(NotInPlace), "{raw:?}");
     };
     // A name that is no UTF-8, one that is cut off, one that is a number; a creation time in year 10000.
     check(b"\x0a\x03\x0a\x01\xff");

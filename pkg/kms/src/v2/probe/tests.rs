@@ -25,7 +25,7 @@ async fn check(change: impl FnOnce(&FakePlugin), expected: &str) {
     later(20).await;
     let error = probe.check().await.unwrap_err().to_string();
     assert_eq!(error.replace(&probe.uid_of(&error), "UID"), expected);
-    assert_eq!(probe.writing().ok().unwrap().source.key_id, "key-1", "the old seed stays");
+    assert_eq!(probe.write_state().ok().unwrap().source.key_id, "key-1", "the old seed stays");
 }
 
 impl Probe {
@@ -40,18 +40,18 @@ impl Probe {
 async fn a_plugin_that_is_unwell_is_told_of() {
     let start = "kmsv2 Provider p is not healthy, error:";
     let healthz = format!("{start} got unexpected healthz status: ill");
-    check(|plugin| plugin.say(|status| status.healthz = "ill".into()), &healthz).await;
+    check(|plugin| plugin.change_status(|status| status.healthz = "ill".into()), &healthz).await;
     let version = format!("{start} expected KMSv2 API version v2, got v3");
-    check(|plugin| plugin.say(|status| status.version = "v3".into()), &version).await;
+    check(|plugin| plugin.change_status(|status| status.version = "v3".into()), &version).await;
     let changed = format!(
         "{start} KMSv2 API version should not change after the initial status response version v2, got v2beta1"
     );
-    check(|plugin| plugin.say(|status| status.version = "v2beta1".into()), &changed).await;
+    check(|plugin| plugin.change_status(|status| status.version = "v2beta1".into()), &changed).await;
     let both = format!(
         "{start} [got unexpected healthz status: ill, got invalid KMSv2 KeyID hash \"\": keyID is empty]"
     );
     let ill = |plugin: &FakePlugin| {
-        plugin.say(|status| (status.healthz, status.key_id) = ("ill".into(), String::new()));
+        plugin.change_status(|status| (status.healthz, status.key_id) = ("ill".into(), String::new()));
     };
     check(ill, &both).await;
     let away = "failed to perform status section of the healthz check for KMS Provider p, error: \
@@ -67,7 +67,7 @@ async fn hostile_answers_are_refused_and_the_old_seed_stays() {
     let too_long = format!(
         "{start} got invalid KMSv2 KeyID hash {hash:?}: keyID is 1025 bytes, which exceeds the max size of 1024"
     );
-    check(|plugin| plugin.say(|status| status.key_id = long), &too_long).await;
+    check(|plugin| plugin.change_status(|status| status.key_id = long), &too_long).await;
     let rotation = |error: &str, sealed_with: &str| {
         let old = hash_if_any("key-1");
         format!(
@@ -77,7 +77,7 @@ async fn hostile_answers_are_refused_and_the_old_seed_stays() {
         )
     };
     let mismatch = rotation("<nil>", &hash_if_any("key-1"));
-    check(|plugin| plugin.say(|status| status.key_id = "key-2".into()), &mismatch).await;
+    check(|plugin| plugin.change_status(|status| status.key_id = "key-2".into()), &mismatch).await;
     let seals = |change: fn(&mut EncryptResponse)| {
         move |plugin: &FakePlugin| {
             plugin.change_key("key-2");
@@ -110,21 +110,21 @@ async fn a_new_key_gets_a_new_seed_and_the_same_key_keeps_it() {
 async fn writes_end_three_minutes_after_the_plugin_was_well_last_and_reads_do_not() {
     let plugin = FakePlugin::with_key("key-1");
     let probe = probe(&plugin);
-    assert_eq!(probe.writing().err().unwrap().to_string(), NO_STATE);
+    assert_eq!(probe.write_state().err().unwrap().to_string(), NO_STATE);
     probe.check().await.unwrap();
     plugin.go_away();
     later(180).await;
-    assert!(probe.writing().is_ok());
+    assert!(probe.write_state().is_ok());
     later(1).await;
     let expired = format!(
         "encryptedDEKSource with keyID hash {:?} expired at 2020-01-01T00:03:00Z (current time is 2020-01-01T00:00:00Z)",
         hash_if_any("key-1")
     );
-    assert_eq!(probe.writing().err().unwrap().to_string(), expired);
+    assert_eq!(probe.write_state().err().unwrap().to_string(), expired);
     assert!(probe.state().is_ok());
     plugin.come_back("key-1");
     probe.check().await.unwrap();
-    assert!(probe.writing().is_ok());
+    assert!(probe.write_state().is_ok());
     assert_eq!(plugin.sealed.load(SeqCst), 1, "the seed is good again");
 }
 
@@ -137,7 +137,7 @@ async fn a_plugin_that_is_unwell_is_asked_more_often() {
     tokio::time::sleep(Duration::from_secs(5)).await;
     plugin.come_back("key-1");
     tokio::time::sleep(Duration::from_secs(6)).await;
-    assert!(probe.writing().is_ok());
+    assert!(probe.write_state().is_ok());
     plugin.change_key("key-2");
     tokio::time::sleep(Duration::from_secs(58)).await;
     assert_eq!(probe.state().ok().unwrap().source.key_id, "key-1");

@@ -52,12 +52,12 @@ pub(super) enum Step {
 
 impl Stage {
     pub(super) fn of(target: &Target<'_>, object: &Object, options: &DeleteOptions, now: UnixTime) -> Self {
-        match strategy::special_delete(target.row, object) {
+        match strategy::special_delete(target.resource, object) {
             Some(strategy::SpecialDelete::Begin) => return Stage::BeginsItsOwnWay,
             Some(strategy::SpecialDelete::Leave) => return Stage::GoingItsOwnWay,
             None => {}
         }
-        match (strategy::grace_period(target.row, object, options), meta::is_deleting(object)) {
+        match (strategy::grace_period(target.resource, object, options), meta::is_deleting(object)) {
             (None, _) => Stage::Due(Grace::None),
             (Some(seconds), false) => Stage::Due(Grace::Begins(seconds)),
             (Some(_), true) => cut(object, now.seconds, options.grace_period_seconds),
@@ -71,7 +71,7 @@ impl Stage {
             Stage::Due(Grace::Begins(seconds)) => Some(seconds),
             _ => options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds }),
         };
-        if strategy::checks_preconditions_early(target.row) {
+        if strategy::checks_preconditions_early(target.resource) {
             let preconditions = filled.preconditions.get_or_insert_with(Preconditions::default);
             preconditions.uid.get_or_insert_with(|| meta::text(object, "uid").to_owned());
         }
@@ -103,13 +103,13 @@ fn cut(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
 }
 
 /// The first step of a kind's own way out.
-pub(super) fn begin_own_way(
+pub(super) fn begin_special(
     target: &Target<'_>,
     mut object: Object,
     options: &DeleteOptions,
     now: UnixTime,
 ) -> Step {
-    strategy::begin_special_delete(target.row, &mut object, now);
+    strategy::begin_special_delete(target.resource, &mut object, now);
     collect(target, &mut object, options);
     Step::Mark(object)
 }
@@ -153,7 +153,7 @@ pub(super) fn step(
 
 /// Sets the finalizers that tell the garbage collector what to do.
 fn collect(target: &Target<'_>, object: &mut Object, options: &DeleteOptions) {
-    if let Some(finalizers) = gc_finalizers(target.row.default_gc, object, options) {
+    if let Some(finalizers) = gc_finalizers(target.resource.default_gc, object, options) {
         meta::set_finalizers(object, finalizers);
     }
 }
@@ -192,7 +192,7 @@ pub(super) fn check_preconditions(
     object: &Object,
 ) -> Result<()> {
     let Some(preconditions) = &options.preconditions else { return Ok(()) };
-    let early = strategy::checks_preconditions_early(target.row);
+    let early = strategy::checks_preconditions_early(target.resource);
     let named = if early {
         target.group_resource()
     } else {

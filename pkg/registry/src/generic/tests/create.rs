@@ -41,7 +41,7 @@ async fn privileged_containers_need_the_flag() {
 #[tokio::test]
 async fn events_are_told_of_in_the_group_they_are_stored_in() {
     let events = api::resources::find("events.k8s.io", "v1", "events", "").unwrap();
-    let target = Target { row: events, namespace: NAMESPACE, name: "e" };
+    let target = Target { resource: events, namespace: NAMESPACE, name: "e" };
     assert_eq!(target.group_kind().to_string(), "Event");
     assert_eq!(target.group_resource().to_string(), "events.events.k8s.io");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::bitmap::{Bitmap, PortRange};
-use super::super::ports::{self, NoPort, Pool};
+use super::super::ports::{self, Pool, PortError};
 use super::*;
 
 fn spec(kind: &str, ports: &[(i64, &str, i64)], more: Value) -> Object {
@@ -80,7 +80,7 @@ fn an_update_takes_what_is_new_and_lets_go_of_what_is_left_out() {
                 item["nodePort"] = (*port).into();
             }
         });
-        assert_eq!(ports::let_go(spec_of(&held), spec_of(old)), let_go);
+        assert_eq!(ports::released(spec_of(&held), spec_of(old)), let_go);
     };
     let node_port = |ports| spec("NodePort", ports, json!({}));
     let old = node_port(&[(80, "TCP", 30_050), (81, "TCP", 30_051)]);
@@ -124,7 +124,7 @@ fn refusals_are_upstreams() {
 
 #[test]
 fn a_pool_that_is_full_or_unknown_says_so() {
-    let check = |bitmap: std::result::Result<Bitmap, NoPort>, asked: i64, expected: &str| {
+    let check = |bitmap: std::result::Result<Bitmap, PortError>, asked: i64, expected: &str| {
         let random = || 7;
         let range = PortRange::new(&(30_000..=30_001));
         let mut pool = Pool {
@@ -142,14 +142,14 @@ fn a_pool_that_is_full_or_unknown_says_so() {
     check(Ok(Bitmap::from_stored(&[3])), 0, full);
     let unknown = "cannot allocate resources of type servicenodeportallocations at this time";
     check(
-        Err(NoPort::NotReady),
+        Err(PortError::NotReady),
         0,
         &format!("Internal error occurred: failed to allocate a nodePort: {unknown}"),
     );
     let path = "Service \"s\" is invalid: spec.ports[0].nodePort: Invalid value: 30001:";
-    check(Err(NoPort::NotReady), 30_001, &format!("{path} {unknown}"));
+    check(Err(PortError::NotReady), 30_001, &format!("{path} {unknown}"));
     let other = "the provided range does not match the current range";
-    check(Err(NoPort::OtherRange), 30_001, &format!("{path} {other}"));
+    check(Err(PortError::OtherRange), 30_001, &format!("{path} {other}"));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What the tables say about merging the members of an object.
 
-use super::Error;
-use super::failed;
+use super::{Error, failed};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// The type of an object in a patch.
@@ -14,7 +13,7 @@ pub(super) enum Schema {
 }
 
 /// How a member is merged.
-pub(super) struct Merging {
+pub(super) struct MergeStrategy {
     /// Type of the member, or of the items of a list.
     pub(super) schema: Schema,
     /// The strategy is `merge`.
@@ -27,7 +26,7 @@ pub(super) struct Merging {
 
 impl Schema {
     /// Looks up a member that is an object.
-    pub(super) fn field(self, name: &str) -> Result<Merging, Error> {
+    pub(super) fn field(self, name: &str) -> Result<MergeStrategy, Error> {
         let field = self.lookup(name)?;
         let schema = match field.cardinality {
             Cardinality::One => element(field),
@@ -38,7 +37,7 @@ impl Schema {
     }
 
     /// Looks up a member that is a list.
-    pub(super) fn list_field(self, name: &str) -> Result<Merging, Error> {
+    pub(super) fn list_field(self, name: &str) -> Result<MergeStrategy, Error> {
         let field = self.lookup(name)?;
         match (field.cardinality, field.ty) {
             (Cardinality::List, _) => Ok(merging(field, element(field))),
@@ -96,10 +95,10 @@ fn element(field: &Field) -> Schema {
     }
 }
 
-fn merging(field: &Field, schema: Schema) -> Merging {
+fn merging(field: &Field, schema: Schema) -> MergeStrategy {
     let strategy = |name| field.info.patch_strategy.split(',').any(|strategy| strategy == name);
     let merge_key = field.info.patch_merge_key;
-    Merging { schema, merges: strategy("merge"), replaces: strategy("replace"), merge_key }
+    MergeStrategy { schema, merges: strategy("merge"), replaces: strategy("replace"), merge_key }
 }
 
 fn bare_name(message: &Message) -> &'static str {

@@ -6,7 +6,7 @@ use crate::proto::encode;
 use jsontree::{Value, json};
 
 /// An object's member at a path, as JSON would say it.
-fn at(message: &'static Message, raw: &[u8], path: &[&str]) -> Result<Value, Irregular> {
+fn at(message: &'static Message, raw: &[u8], path: &[&str]) -> Result<Value, NotInPlace> {
     let mut member = MemberRef::Message(MessageRef::new(message, raw));
     for name in path {
         member = match member {
@@ -58,7 +58,7 @@ fn members_are_found_in_inlined_structs_too() {
 #[test]
 fn maps_out_of_order_and_foreign_wire_types_are_irregular() {
     let message = builtin::kind("v1", "ConfigMap").unwrap();
-    let check = |raw: &[u8], path: &[&str]| assert_eq!(at(message, raw, path), Err(Irregular), "{raw:?}");
+    let check = |raw: &[u8], path: &[&str]| assert_eq!(at(message, raw, path), Err(NotInPlace), "{raw:?}");
     check(b"\x12\x03\x0a\x01b\x12\x03\x0a\x01a", &["data"]);
     check(b"\x12\x03\x0a\x01a\x12\x03\x0a\x01a", &["data", "b"]);
     check(b"\x10\x01", &["data"]);
@@ -85,5 +85,5 @@ fn structs_that_are_set_are_shown() {
     check(json!({"hostPath": {"path": "/p"}, "claimRef": {}}), &["claimRef", "hostPath"]);
     check(json!({"hostPath": {}}), &["hostPath"]);
     let broken = MessageRef::new(builtin::kind("v1", "PersistentVolume").unwrap(), b"\x10\x01");
-    assert_eq!(broken.each_struct(&mut |_, _| {}), Err(Irregular));
+    assert_eq!(broken.each_struct(&mut |_, _| {}), Err(NotInPlace));
 }

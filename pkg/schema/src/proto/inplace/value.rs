@@ -3,7 +3,7 @@
 use apimachinery::quantity::canonicalize;
 use apimachinery::time::UnixTime;
 
-use super::{Empty, Irregular, MemberRef, MessageRef};
+use super::{Empty, MemberRef, MessageRef, NotInPlace};
 use crate::proto::Error;
 use crate::proto::wire::{BYTES, Reader, VARINT};
 use crate::scalar;
@@ -25,7 +25,7 @@ pub(super) fn own_wire_type(field: &Field) -> u8 {
 
 /// The value of a field that holds one, with the reader behind its key.
 #[inline(always)]
-pub(super) fn one<'a>(field: &'static Field, reader: &mut Reader<'a>) -> Result<MemberRef<'a>, Irregular> {
+pub(super) fn one<'a>(field: &'static Field, reader: &mut Reader<'a>) -> Result<MemberRef<'a>, NotInPlace> {
     let value = match field.ty {
         Type::String => MemberRef::Text(text(reader.bytes()?)?),
         Type::Bool => MemberRef::Bool(reader.varint()? != 0),
@@ -37,21 +37,21 @@ pub(super) fn one<'a>(field: &'static Field, reader: &mut Reader<'a>) -> Result<
             return Ok(MemberRef::Message(MessageRef { message, raw, empty }));
         }
         Type::Bytes | Type::Message(_) => other_element(field.ty, reader.bytes()?)?,
-        Type::Double | Type::Any => return Err(Irregular),
+        Type::Double | Type::Any => return Err(NotInPlace),
     };
     if field.pointer {
         return Ok(value);
     }
     Ok(match value {
         MemberRef::Text("") | MemberRef::Bool(false) | MemberRef::Int(0) => MemberRef::Absent,
-        MemberRef::Quantity(text) if canonicalize(text).map_err(|_| Irregular)? == "0" => MemberRef::Absent,
+        MemberRef::Quantity(text) if canonicalize(text).map_err(|_| NotInPlace)? == "0" => MemberRef::Absent,
         value => value,
     })
 }
 
 /// A value with a length.
 #[inline(always)]
-pub(super) fn element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, Irregular> {
+pub(super) fn element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, NotInPlace> {
     match ty {
         Type::Message(message) if message.shape == Shape::Struct => {
             Ok(MemberRef::Message(MessageRef::new(message, payload)))
@@ -65,31 +65,31 @@ pub(super) fn element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, 
 
 /// A value with a length that is no struct.
 #[inline(never)]
-fn other_element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, Irregular> {
+fn other_element<'a>(ty: Type, payload: &'a [u8]) -> Result<MemberRef<'a>, NotInPlace> {
     let message = match ty {
         Type::String => return Ok(MemberRef::Text(text(payload)?)),
         Type::Bytes => return Ok(MemberRef::Bytes(payload)),
         Type::Message(message) => message,
-        Type::Bool | Type::Int32 | Type::Int64 | Type::Double | Type::Any => return Err(Irregular),
+        Type::Bool | Type::Int32 | Type::Int64 | Type::Double | Type::Any => return Err(NotInPlace),
     };
     let inner = MessageRef::new(message, payload);
     Ok(match message.shape {
         Shape::Time | Shape::MicroTime => time(inner)?,
         Shape::Quantity => {
             let text = inner.first_text("0")?;
-            canonicalize(text).map_err(|_| Irregular)?;
+            canonicalize(text).map_err(|_| NotInPlace)?;
             MemberRef::Quantity(text)
         }
         Shape::IntOrString => match inner.numbers_and_text()? {
             (0, int, _) => MemberRef::Int(i64::from(int as i32)),
             (1, _, text) => MemberRef::Text(text),
-            _ => return Err(Irregular),
+            _ => return Err(NotInPlace),
         },
-        _ => return Err(Irregular),
+        _ => return Err(NotInPlace),
     })
 }
 
-fn time(instant: MessageRef<'_>) -> Result<MemberRef<'_>, Irregular> {
+fn time(instant: MessageRef<'_>) -> Result<MemberRef<'_>, NotInPlace> {
     if instant.raw.is_empty() {
         return Ok(MemberRef::Absent);
     }
@@ -102,14 +102,14 @@ fn time(instant: MessageRef<'_>) -> Result<MemberRef<'_>, Irregular> {
         _ if time.is_go_zero() => Ok(MemberRef::Absent),
         (true, Shape::MicroTime) => Ok(MemberRef::MicroTime(time)),
         (true, _) => Ok(MemberRef::Time(time)),
-        (false, _) => Err(Irregular),
+        (false, _) => Err(NotInPlace),
     }
 }
 
 impl<'a> MessageRef<'a> {
     /// The text in the first field, of which wire types such as Quantity consist.
-    fn first_text(self, default: &'static str) -> Result<&'a str, Irregular> {
-        let Some(field) = self.message.fields.first() else { return Err(Irregular) };
+    fn first_text(self, default: &'static str) -> Result<&'a str, NotInPlace> {
+        let Some(field) = self.message.fields.first() else { return Err(NotInPlace) };
         let mut reader = Reader::new(self.raw);
         if reader.done() {
             return Ok(default);
@@ -117,12 +117,12 @@ impl<'a> MessageRef<'a> {
         let key = reader.key(self.message)?;
         match (key.number == field.number, key.wire_type) {
             (true, BYTES) => text(reader.bytes()?),
-            _ => Err(Irregular),
+            _ => Err(NotInPlace),
         }
     }
 
     /// The numbers in fields 1 and 2, and the text in field 3; zero and empty where they are missing.
-    fn numbers_and_text(self) -> Result<(u64, u64, &'a str), Irregular> {
+    fn numbers_and_text(self) -> Result<(u64, u64, &'a str), NotInPlace> {
         let mut found = (0, 0, "");
         let mut reader = Reader::new(self.raw);
         while !reader.done() {
@@ -131,7 +131,7 @@ impl<'a> MessageRef<'a> {
                 (1, VARINT) => found.0 = reader.varint()?,
                 (2, VARINT) => found.1 = reader.varint()?,
                 (3, BYTES) => found.2 = text(reader.bytes()?)?,
-                _ => return Err(Irregular),
+                _ => return Err(NotInPlace),
             }
         }
         Ok(found)
@@ -139,6 +139,6 @@ impl<'a> MessageRef<'a> {
 }
 
 #[inline]
-pub(super) fn text(bytes: &[u8]) -> Result<&str, Irregular> {
-    std::str::from_utf8(bytes).map_err(|_| Irregular)
+pub(super) fn text(bytes: &[u8]) -> Result<&str, NotInPlace> {
+    std::str::from_utf8(bytes).map_err(|_| NotInPlace)
 }

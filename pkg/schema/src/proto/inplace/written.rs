@@ -1,6 +1,6 @@
 //! Members as JSON has them: Go writes some that are zero, and leaves out others.
 
-use super::{Irregular, MemberRef, MessageRef};
+use super::{MemberRef, MessageRef, NotInPlace};
 use crate::table::{Cardinality, Field, Shape, Type};
 
 impl<'a> MessageRef<'a> {
@@ -10,7 +10,7 @@ impl<'a> MessageRef<'a> {
     /// # Errors
     /// The way to it is irregular, or its zero value is one of the rarer types'.
     #[inline(always)]
-    pub fn written(&self, name: &str) -> Result<Option<MemberRef<'a>>, Irregular> {
+    pub fn written(&self, name: &str) -> Result<Option<MemberRef<'a>>, NotInPlace> {
         match self.field_named(name) {
             Some(field) => written(field, self.value(name, field)?),
             None => Ok(None),
@@ -19,9 +19,9 @@ impl<'a> MessageRef<'a> {
 
     /// The members that JSON has, by name, as [`written`](Self::written) has them. `kind` and `apiVersion` are not
     /// among them: they are not in the message.
-    pub fn all_written(
+    pub fn json_members(
         self,
-    ) -> impl Iterator<Item = Result<(&'static str, MemberRef<'a>), Irregular>> + use<'a> {
+    ) -> impl Iterator<Item = Result<(&'static str, MemberRef<'a>), NotInPlace>> + use<'a> {
         self.message.members.iter().filter_map(move |member| {
             let value = self.value(member.name, member.field).and_then(|value| written(member.field, value));
             value.transpose().map(|value| value.map(|value| (member.name, value)))
@@ -30,7 +30,7 @@ impl<'a> MessageRef<'a> {
 }
 
 #[inline(always)]
-fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<MemberRef<'a>>, Irregular> {
+fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<MemberRef<'a>>, NotInPlace> {
     Ok(match value {
         MemberRef::Absent => zero(field)?,
         MemberRef::Message(message) if field.omit_zero && !message.is_set()? => None,
@@ -40,7 +40,7 @@ fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<Mem
 
 /// What Go writes for a field without a value: see [`left_out`](crate::json_write::typed::left_out).
 #[inline(never)]
-fn zero<'a>(field: &'static Field) -> Result<Option<MemberRef<'a>>, Irregular> {
+fn zero<'a>(field: &'static Field) -> Result<Option<MemberRef<'a>>, NotInPlace> {
     let inner = match field.ty {
         Type::Message(inner) if field.cardinality == Cardinality::One => Some(inner),
         _ => None,
@@ -62,8 +62,8 @@ fn zero<'a>(field: &'static Field) -> Result<Option<MemberRef<'a>>, Irregular> {
             Shape::Quantity => MemberRef::Quantity("0"),
             Shape::IntOrString => MemberRef::Int(0),
             Shape::Time | Shape::MicroTime => MemberRef::Absent,
-            _ => return Err(Irregular),
+            _ => return Err(NotInPlace),
         },
-        _ => return Err(Irregular),
+        _ => return Err(NotInPlace),
     }))
 }

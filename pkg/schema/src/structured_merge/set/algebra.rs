@@ -54,7 +54,7 @@ impl Set {
                 _ => new.push((at, theirs)),
             }
         }
-        changed | self.weave(new)
+        changed | self.insert_all(new)
     }
 
     /// As [`unite`](Self::unite), copying what is new.
@@ -75,11 +75,11 @@ impl Set {
                 _ => new.push((at, theirs.clone())),
             }
         }
-        changed | self.weave(new)
+        changed | self.insert_all(new)
     }
 
     /// Puts nodes in front of those that stand at their places now, all at once; whether there are any.
-    fn weave(&mut self, new: Vec<(usize, Node)>) -> bool {
+    fn insert_all(&mut self, new: Vec<(usize, Node)>) -> bool {
         if new.is_empty() {
             return false;
         }
@@ -138,12 +138,12 @@ impl Set {
     /// Whether each path that no other goes through is in `other` too, where none goes through it
     /// either.
     #[must_use]
-    pub(in crate::structured_merge) fn ends_as(&self, other: &Set) -> bool {
+    pub(in crate::structured_merge) fn leaves_are_subset(&self, other: &Set) -> bool {
         let alike = |(ours, theirs): (&Node, &Node)| {
             if ours.children.is_empty() {
                 theirs.member && theirs.children.is_empty()
             } else {
-                ours.children.ends_as(&theirs.children)
+                ours.children.leaves_are_subset(&theirs.children)
             }
         };
         self.common(other).filter(|pair| alike(*pair)).count() == self.nodes.len()

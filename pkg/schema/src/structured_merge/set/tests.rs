@@ -104,8 +104,8 @@ fn sets_obey_the_laws_of_sets() {
         assert_eq!(a.intersects(&b), !a.intersection(&b).is_empty());
         assert_eq!(a.is_subset(&b), a.clone().difference(&b).is_empty());
         assert!(a.intersection(&b).is_subset(&a) && a.is_subset(&a.union(&b)));
-        assert_eq!(a.ends_as(&b), a.clone().leaves().is_subset(&b.clone().leaves()));
-        assert!(a.ends_as(&a));
+        assert_eq!(a.leaves_are_subset(&b), a.clone().leaves().is_subset(&b.clone().leaves()));
+        assert!(a.leaves_are_subset(&a));
         assert_eq!(a.union(&b).len() + a.intersection(&b).len(), a.len() + b.len());
         let mut united = a.clone();
         united.unite(b.clone());

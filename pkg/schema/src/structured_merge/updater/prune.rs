@@ -72,7 +72,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         // Applying the same again is common and prunes nothing: items and keys on the way to what is
         // applied are applied too, so all of it is added back. Not so where an empty struct or null is
         // applied over a struct that has fields, for these are not owned and may go.
-        if kept && last.set.ends_as(&all) {
+        if kept && last.set.leaves_are_subset(&all) {
             return Ok(None);
         }
         let all = ensure_named_fields_are_members(&all, merged.ty);

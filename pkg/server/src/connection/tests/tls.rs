@@ -13,14 +13,14 @@ use tokio_rustls::client::TlsStream;
 
 use super::*;
 use crate::testing::NOW;
-use crate::tls::self_signed::{Pair, Usage, authority, issue};
+use crate::tls::self_signed::{CertificatePair, Usage, authority, issue};
 use crate::tls::{CertificateFiles, TlsFiles, TlsOptions};
 use crate::{BindOptions, bind};
 
 struct Server {
     address: SocketAddr,
-    ca: Pair,
-    client_ca: Pair,
+    ca: CertificatePair,
+    client_ca: CertificatePair,
     chain: Arc<Chain>,
     script: Arc<Script>,
     lifecycle: Lifecycle,
@@ -76,7 +76,7 @@ fn now() -> i64 {
 }
 
 impl Server {
-    async fn connect(&self, identity: Option<&Pair>, alpn: &[&str]) -> TlsStream<TcpStream> {
+    async fn connect(&self, identity: Option<&CertificatePair>, alpn: &[&str]) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.ca.certificate.as_bytes()).unwrap()).unwrap();
         let builder =
@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// One request on a connection of its own.
-    async fn get(&self, identity: Option<&Pair>, head: &str) -> String {
+    async fn get(&self, identity: Option<&CertificatePair>, head: &str) -> String {
         let mut stream = self.connect(identity, &[]).await;
         let head = format!("GET /api/v1/who HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{head}\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -138,7 +138,7 @@ async fn an_authority_that_is_removed_stops_counting_on_an_open_connection() {
         }
         assert!(got.starts_with(expected.as_bytes()), "{}", String::from_utf8_lossy(&got));
     };
-    let believe = |authority: &Pair| {
+    let believe = |authority: &CertificatePair| {
         std::fs::write(&server.files.client_authorities[0], &authority.certificate).unwrap();
         let fresh = Tls::new(&server.files.read().unwrap(), &TlsOptions::default()).unwrap();
         server.tls.store(Arc::new(fresh));

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::super::unread::Unread;
+use super::super::unread::UnreadParts;
 use super::*;
-use crate::mvcc::{Archive, Change, Found, Image, Kept, Part, Scan};
+use crate::mvcc::{Archive, ArchivedKey, Change, Found, Image, Part, Scan};
 use crate::{ListOptions, Revision};
 
 /// What an image holds, in parts of some keys each.
@@ -14,7 +14,7 @@ use crate::{ListOptions, Revision};
 struct Parted {
     image: Image,
     parts: Vec<Part>,
-    kept: Vec<Vec<Kept>>,
+    kept: Vec<Vec<ArchivedKey>>,
     reads: Mutex<Vec<usize>>,
     broken: AtomicBool,
 }
@@ -24,11 +24,11 @@ impl Parted {
         let left = |key: &str| image.left().iter().find(|(known, _)| **known == *key).map(|(_, left)| *left);
         let kept = image.changes().filter_map(|change| {
             let (left, value) = (left(&change.key), change.value?);
-            Some(Kept { key: change.key, mod_revision: change.revision, value, left })
+            Some(ArchivedKey { key: change.key, mod_revision: change.revision, value, left })
         });
-        let kept: Vec<Kept> = kept.collect();
-        let kept: Vec<Vec<Kept>> = kept.chunks(keys).map(<[Kept]>::to_vec).collect();
-        let part = |kept: &Vec<Kept>| Part {
+        let kept: Vec<ArchivedKey> = kept.collect();
+        let kept: Vec<Vec<ArchivedKey>> = kept.chunks(keys).map(<[ArchivedKey]>::to_vec).collect();
+        let part = |kept: &Vec<ArchivedKey>| Part {
             first: (&*kept[0].key).into(),
             keys: kept.len() as u64,
             soonest: kept.iter().filter_map(|kept| kept.left).min(),
@@ -56,7 +56,7 @@ impl Archive for Parted {
         &self.parts
     }
 
-    fn read(&self, part: usize) -> Result<Vec<Kept>, String> {
+    fn read(&self, part: usize) -> Result<Vec<ArchivedKey>, String> {
         if self.broken.load(Ordering::Relaxed) {
             return Err("the disk is gone".to_owned());
         }
@@ -243,7 +243,7 @@ async fn those_who_ask_at_once_get_the_same() {
 /// Keys that were counted on may be deleted before they are looked at.
 #[tokio::test]
 async fn a_scan_is_told_what_it_went_past() {
-    let mut unread = Unread::of(Parted::of(filled(keys(8)).await.image().unwrap(), 4));
+    let mut unread = UnreadParts::of(Parted::of(filled(keys(8)).await.image().unwrap(), 4));
     assert!(unread.remove(1) && !unread.remove(1));
     let at = |key: &str| Found { key: key.into(), mod_revision: 2, value: None };
     let (start, visit_max) = (std::ops::Bound::Unbounded, usize::MAX);

@@ -11,8 +11,8 @@ fn tree(value: Value) -> Object {
 #[test]
 fn a_name_may_have_a_scheme_and_a_port() {
     let check = |id: &str, expected: Option<(bool, &str, &str)>| {
-        let expected = expected.map(|(https, name, port)| Named { https, name, port });
-        assert_eq!(Named::parse(id), expected, "{id}");
+        let expected = expected.map(|(https, name, port)| ProxyName { https, name, port });
+        assert_eq!(ProxyName::parse(id), expected, "{id}");
     };
     check("a", Some((false, "a", "")));
     check("a:80", Some((false, "a", "80")));
@@ -88,7 +88,7 @@ fn a_pod_is_at_its_first_address_and_port() {
     let check = |id: &str, ips: Value, ports: Value, expected: Option<&str>| {
         let containers = json!([{"name": "a"}, {"name": "b", "ports": ports}]);
         let pod = tree(json!({"spec": {"containers": containers}, "status": {"podIPs": ips}}));
-        let got = of_pod(&Named::parse(id).unwrap(), &pod).ok().map(|url| url.to_string());
+        let got = of_pod(&ProxyName::parse(id).unwrap(), &pod).ok().map(|url| url.to_string());
         assert_eq!(got.as_deref(), expected, "{id} {ips} {ports}");
     };
     let (ip, ports) = (json!([{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]), json!([{"containerPort": 8080}]));

@@ -81,7 +81,7 @@ fn an_unready_pod_goes_where_nothing_is_lost_by_it() {
             "spec": {"unhealthyPodEvictionPolicy": policy},
             "status": {"currentHealthy": current, "desiredHealthy": desired},
         });
-        assert_eq!(lets_unready_go(value.as_object().unwrap()), expected, "{value}");
+        assert_eq!(allows_unready_eviction(value.as_object().unwrap()), expected, "{value}");
     };
     check(None, 2, 2, true);
     check(None, 1, 2, false);

@@ -53,7 +53,7 @@ fn label_requirement(requirement: &Object) -> Result<labels::Requirement, String
 }
 
 /// What the answer says of selectors that could not be read.
-pub(super) fn unread(selectors: &Selectors) -> Vec<String> {
+pub(super) fn evaluation_errors(selectors: &Selectors) -> Vec<String> {
     let Selectors { fields, labels } = selectors;
     let all = [
         ("fieldSelector", fields.error.is_some(), fields.read.is_empty()),
@@ -80,7 +80,7 @@ mod tests {
             let review = review.as_object().unwrap();
             let told = |how: &str| format!("spec.resourceAttributes.{name} {how} due to parse error");
             let expected: Vec<String> = expected.into_iter().map(told).collect();
-            assert_eq!(unread(&of(review)), expected, "{review:?}");
+            assert_eq!(evaluation_errors(&of(review)), expected, "{review:?}");
         };
         let exists = json!({"key": "a", "operator": "Exists"});
         let is = json!({"key": "a", "operator": "In", "values": ["b"]});

@@ -1,0 +1,150 @@
+//! What expressions of mutations come to, as JSON, and whether the types of its objects are what their places say
+//! (upstream's `cel/mutation/dynamic`).
+
+use std::fmt::Write;
+
+use apimachinery::go_quote::quote;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cel::value::{List, Map, Opaque, Value, text};
+use jsontree::Value as Json;
+use schema::object::Object;
+
+/// How deeply values may nest.
+const DEPTH_MAX: usize = 128;
+/// Values within one value, each 16 bytes of text being as good as one. Parts of it may be there several times, so that
+/// little memory can be much JSON.
+const VALUES_MAX: usize = 1_000_000;
+
+/// Reads values, as many as there may be.
+pub(super) struct JsonConverter {
+    left: usize,
+}
+
+impl JsonConverter {
+    /// Nothing read yet.
+    pub(super) fn new() -> Self {
+        JsonConverter { left: VALUES_MAX }
+    }
+
+    /// The JSON that a value is.
+    ///
+    /// # Errors
+    /// It is none, in words.
+    pub(super) fn json(&mut self, value: Value<'_>) -> Result<Json, String> {
+        self.value(value, 1)
+    }
+
+    fn spend(&mut self, text: &str) -> Result<(), String> {
+        self.left = self.left.checked_sub(1 + text.len() / 16).ok_or("the value is too large")?;
+        Ok(())
+    }
+
+    fn value(&mut self, value: Value<'_>, depth: usize) -> Result<Json, String> {
+        self.spend(if let Value::String(text) = value { text } else { "" })?;
+        if depth > DEPTH_MAX {
+            return Err("the value is nested too deeply".to_owned());
+        }
+        Ok(match value {
+            Value::Null | Value::Optional(None) => Json::Null,
+            Value::Bool(value) => value.into(),
+            Value::Int(value) => value.into(),
+            Value::Uint(value) => value.into(),
+            Value::Double(value) => number(value),
+            Value::String(value) => value.into(),
+            Value::Bytes(bytes) => STANDARD.encode(bytes).into(),
+            Value::List(list) => self.list(list, depth)?,
+            Value::Map(map) => self.map(map, depth)?,
+            Value::Optional(Some(value)) => self.value(*value, depth + 1)?,
+            Value::Opaque(Opaque::Object { fields, .. }) => {
+                let mut object = Object::new();
+                for (name, field) in *fields {
+                    object.insert((*name).to_owned(), self.value(*field, depth + 1)?);
+                }
+                Json::Object(object)
+            }
+            Value::Preserved(json) => json.clone(),
+            Value::Error(why) => return Err(why.to_owned()),
+            Value::Duration(_) | Value::Timestamp(_) | Value::Type(_) | Value::Opaque(_) => {
+                text(value).into()
+            }
+        })
+    }
+
+    fn list(&mut self, list: List<'_>, depth: usize) -> Result<Json, String> {
+        let mut items = Vec::new();
+        for item in list.iter() {
+            items.push(self.value(item, depth + 1)?);
+        }
+        Ok(Json::Array(items))
+    }
+
+    fn map(&mut self, map: Map<'_>, depth: usize) -> Result<Json, String> {
+        let mut object = Object::new();
+        for (key, value) in map.iter() {
+            let Value::String(key) = key else {
+                let (key, go_type) = (quote(&text(key)), cel::value::go_type(key));
+                return Err(format!("map key {key} is of type {go_type}, not string"));
+            };
+            self.spend(key)?;
+            object.insert(key.to_owned(), self.value(value, depth + 1)?);
+        }
+        Ok(Json::Object(object))
+    }
+}
+
+/// A double; whole numbers are whole in JSON too.
+fn number(value: f64) -> Json {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        return (value as i64).into();
+    }
+    jsontree::Number::from_f64(value).map_or_else(|| value.to_string().into(), Json::Number)
+}
+
+/// Checks that the type of every object within is named by the fields on the way to it.
+///
+/// # Errors
+/// Those that are not, one per line.
+pub(super) fn check_types(value: Value<'_>) -> Result<(), String> {
+    let Value::Opaque(Opaque::Object { type_name, .. }) = value else { return Ok(()) };
+    let (mut complaints, mut left) = (String::new(), VALUES_MAX);
+    check(value, &mut (*type_name).to_owned(), &mut complaints, &mut left);
+    if complaints.is_empty() { Ok(()) } else { Err(complaints) }
+}
+
+fn check(value: Value<'_>, path: &mut String, complaints: &mut String, left: &mut usize) {
+    *left = left.saturating_sub(1);
+    if *left == 0 || path.len() > 64 * 1024 {
+        return;
+    }
+    match value {
+        Value::Opaque(Opaque::Object { type_name, fields }) => {
+            if *type_name != path.as_str() && complaints.len() < 64 * 1024 {
+                let line = if complaints.is_empty() { "" } else { "\n" };
+                // Writing to a string does not fail.
+                _ = write!(
+                    complaints,
+                    "{line}unexpected type name {}, expected {}, which matches field name path from root Object type",
+                    quote(type_name),
+                    quote(path)
+                );
+            }
+            for (name, field) in *fields {
+                let length = path.len();
+                path.push('.');
+                path.push_str(name);
+                check(*field, path, complaints, left);
+                path.truncate(length);
+            }
+        }
+        // What the host gave has no objects that expressions made.
+        Value::List(list @ (List::Values(_) | List::Growing(_) | List::Concat(_))) => {
+            list.iter().for_each(|item| check(item, path, complaints, left));
+        }
+        Value::Map(map @ Map::Growing(_)) => {
+            map.iter().for_each(|(_, item)| check(item, path, complaints, left));
+        }
+        _ => {}
+    }
+}

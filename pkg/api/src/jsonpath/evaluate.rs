@@ -1,0 +1,229 @@
+//! Running paths.
+
+use jsontree::Object;
+use smallvec::{SmallVec, smallvec};
+
+use super::compare::holds;
+use super::{Filter, Node, SelectedValue, Slice};
+
+/// Most steps select one value.
+pub(super) type Values<'a> = SmallVec<[SelectedValue<'a>; 2]>;
+
+/// How many values may still be looked at, for all paths of one object together. Repeated `..` would otherwise multiply.
+#[derive(Debug)]
+pub struct EvaluationBudget(usize);
+
+impl Default for EvaluationBudget {
+    /// Enough for any object that people look at: 100,000 values.
+    fn default() -> Self {
+        EvaluationBudget(100_000)
+    }
+}
+
+impl EvaluationBudget {
+    fn spend(&mut self, values: usize) -> Result<(), Failure> {
+        match self.0.checked_sub(values) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => {
+                // Whoever comes later is not to do less and pass.
+                self.0 = 0;
+                Err(Failure { selected: false })
+            }
+        }
+    }
+}
+
+/// A path selects nothing because a value is not what a step is for: an index of no list, a comparison of a number with
+/// a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// Whether there was something when it failed. Upstream takes that for an answer where a filter asks whether a path
+    /// selects anything.
+    selected: bool,
+}
+
+/// There was something.
+const WITH_INPUT: Failure = Failure { selected: true };
+
+/// What a part of a template selects.
+pub(super) fn of_part<'a>(
+    part: &'a Node,
+    object: &'a Object,
+    work: &mut EvaluationBudget,
+) -> Result<Values<'a>, Failure> {
+    step(smallvec![SelectedValue::Object(object)], part, work)
+}
+
+fn all<'a>(input: Values<'a>, nodes: &'a [Node], work: &mut EvaluationBudget) -> Result<Values<'a>, Failure> {
+    nodes.iter().try_fold(input, |values, node| step(values, node, work))
+}
+
+fn step<'a>(input: Values<'a>, node: &'a Node, work: &mut EvaluationBudget) -> Result<Values<'a>, Failure> {
+    work.spend(input.len().max(1))?;
+    match node {
+        Node::Action(nodes) => all(input, nodes, work),
+        Node::Text(text) => Ok(smallvec![SelectedValue::Text(text)]),
+        Node::Field(name) => Ok(input.iter().filter_map(|value| member(*value, name)).collect()),
+        Node::Slice(range) => elements(&input, *range, work),
+        Node::Filter(filter) => filtered(&input, filter, work),
+        Node::Int(number) => Ok(input.iter().map(|_| SelectedValue::Literal(*number)).collect()),
+        Node::Float(number) => Ok(input.iter().map(|_| SelectedValue::Float(*number)).collect()),
+        Node::Bool(flag) => Ok(input.iter().map(|_| SelectedValue::Bool(*flag)).collect()),
+        Node::Wildcard => {
+            let mut out = Values::new();
+            input.iter().try_for_each(|value| parts(*value, work, &mut out))?;
+            Ok(out)
+        }
+        Node::Recursive => recursive(&input, work),
+        Node::Union(paths) => {
+            let mut out = Values::new();
+            for path in paths {
+                work.spend(input.len())?;
+                out.extend(all(input.clone(), path, work)?);
+            }
+            Ok(out)
+        }
+        Node::Identifier(_) => Err(Failure { selected: !input.is_empty() }),
+    }
+}
+
+fn member<'a>(value: SelectedValue<'a>, name: &str) -> Option<SelectedValue<'a>> {
+    match value {
+        SelectedValue::Object(members) => members.get(name).map(SelectedValue::of),
+        _ => None,
+    }
+}
+
+/// Appends what is directly in a value.
+fn parts<'a>(
+    value: SelectedValue<'a>,
+    work: &mut EvaluationBudget,
+    out: &mut Values<'a>,
+) -> Result<(), Failure> {
+    match value {
+        SelectedValue::List(items) => {
+            work.spend(items.len())?;
+            out.extend(items.iter().map(SelectedValue::of));
+        }
+        SelectedValue::Object(members) => {
+            work.spend(members.len())?;
+            out.extend(members.values().map(SelectedValue::of));
+        }
+        SelectedValue::Text(text) => {
+            work.spend(text.len())?;
+            out.extend(text.bytes().map(SelectedValue::Byte));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Each value in front of what is in it; those with nothing in them are left out.
+fn recursive<'a>(input: &Values<'a>, work: &mut EvaluationBudget) -> Result<Values<'a>, Failure> {
+    let (mut out, mut open) = (Values::new(), Values::new());
+    open.extend(input.iter().rev().copied());
+    while let Some(value) = open.pop() {
+        if !value.has_parts() {
+            continue;
+        }
+        out.push(value);
+        // The bytes of a text have nothing in them.
+        if !matches!(value, SelectedValue::Text(_)) {
+            let begin = open.len();
+            parts(value, work, &mut open)?;
+            if let Some(added) = open.get_mut(begin..) {
+                added.reverse();
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn elements<'a>(
+    input: &Values<'a>,
+    range: Slice,
+    work: &mut EvaluationBudget,
+) -> Result<Values<'a>, Failure> {
+    let mut out = Values::new();
+    for value in input {
+        let items = match value {
+            SelectedValue::Null => continue,
+            SelectedValue::List(items) => *items,
+            _ => return Err(WITH_INPUT),
+        };
+        let (first, end) = bounds(range, items.len());
+        if first == end {
+            // Upstream leaves the lists behind it out too.
+            return Ok(out);
+        }
+        let within = usize::try_from(first).ok().zip(usize::try_from(end).ok());
+        let wanted = within.filter(|(first, _)| *first < items.len());
+        let wanted = wanted.and_then(|(first, end)| items.get(first..end)).ok_or(WITH_INPUT)?;
+        let step = usize::try_from(range.step.unwrap_or(1)).ok().filter(|step| *step > 0);
+        let step = step.ok_or(WITH_INPUT)?;
+        work.spend(wanted.len().div_ceil(step))?;
+        out.extend(wanted.iter().step_by(step).map(SelectedValue::of));
+    }
+    Ok(out)
+}
+
+/// First and end of a range in a list of `len` elements, counted from its beginning.
+fn bounds(range: Slice, len: usize) -> (i64, i64) {
+    let len = i64::try_from(len).unwrap_or(i64::MAX);
+    let first = range.first.unwrap_or(0);
+    let first = if first < 0 { first.wrapping_add(len) } else { first };
+    let end = range.end.unwrap_or(len);
+    // The last element ends at 0 as it begins at -1.
+    let end = if end < 0 || (end == 0 && range.one) { end.wrapping_add(len) } else { end };
+    (first, end)
+}
+
+fn filtered<'a>(
+    input: &Values<'a>,
+    filter: &'a Filter,
+    work: &mut EvaluationBudget,
+) -> Result<Values<'a>, Failure> {
+    let mut out = Values::new();
+    for value in input {
+        let SelectedValue::List(items) = value else { return Err(WITH_INPUT) };
+        for item in *items {
+            if passes(SelectedValue::of(item), filter, !out.is_empty(), work)? {
+                out.push(SelectedValue::of(item));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// `selected` tells whether an element has passed before.
+fn passes(
+    item: SelectedValue<'_>,
+    filter: &Filter,
+    selected: bool,
+    work: &mut EvaluationBudget,
+) -> Result<bool, Failure> {
+    work.spend(1)?;
+    let Some((operator, right)) = &filter.comparison else {
+        let left = all(smallvec![item], &filter.left, work);
+        return Ok(left.map_or_else(|failure| failure.selected, |values| !values.is_empty()));
+    };
+    let Some(left) = only(item, &filter.left, work)? else { return Ok(false) };
+    let Some(right) = only(item, right, work)? else { return Ok(false) };
+    holds(operator, left, right).ok_or(Failure { selected })
+}
+
+/// The one value that a side of a comparison selects, if it selects any.
+fn only<'a>(
+    item: SelectedValue<'a>,
+    nodes: &'a [Node],
+    work: &mut EvaluationBudget,
+) -> Result<Option<SelectedValue<'a>>, Failure> {
+    match &*all(smallvec![item], nodes, work).map_err(|_| WITH_INPUT)? {
+        [] => Ok(None),
+        [value] => Ok(Some(*value)),
+        _ => Err(WITH_INPUT),
+    }
+}

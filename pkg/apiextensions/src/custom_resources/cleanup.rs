@@ -1,0 +1,130 @@
+//! The objects of a definition that is deleted go before it does.
+
+use std::time::Duration;
+
+use ::api::options::{DeleteOptions, ListOptions};
+use ::api::resources::Handle;
+use apimachinery::status::Reason;
+use jsontree::Value;
+use registry::generic::{AdmitAll, DeleteRequest};
+use registry::{Client, Registry, Target, meta};
+use schema::object::Object;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep};
+
+use super::conditions::set_terminating;
+use super::definitions::{CLEANUP_FINALIZER, Definition};
+
+/// How many definitions are cleaned up at a time.
+const AT_A_TIME: usize = 8;
+/// How long objects with finalizers are waited for before that is told and tried again.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// The pauses between two looks at what is left: the first and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+/// The pause before another attempt at what failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A condition: status, reason, message.
+type Verdict = (&'static str, &'static str, String);
+
+/// Deletes objects of definitions.
+pub(super) struct Cleanup {
+    registry: Registry,
+    status: Client,
+    slots: Semaphore,
+}
+
+impl Cleanup {
+    /// Cleans up in a registry, and tells by `status`.
+    pub(super) fn new(registry: Registry, status: Client) -> Self {
+        Cleanup { registry, status, slots: Semaphore::new(AT_A_TIME) }
+    }
+
+    /// Deletes all objects and lets the definition go. `row` is that of its objects, if they are served.
+    pub(super) async fn run(&self, definition: &Definition, row: Option<Handle>) {
+        // It is never closed.
+        let Ok(_slot) = self.slots.acquire().await else { return };
+        let progress =
+            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned());
+        if !self.tell(definition, &progress, false).await {
+            return;
+        }
+        let (verdict, done) = match row.filter(|_| definition.is("Established")) {
+            None => (("False", "NeverEstablished", "resource was never established".to_owned()), true),
+            Some(row) => match self.delete_all(&row).await {
+                Ok(()) => (("False", "InstanceDeletionCompleted", "removed all instances".to_owned()), true),
+                Err(verdict) => (verdict, false),
+            },
+        };
+        self.tell(definition, &verdict, done).await;
+        if !done {
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn delete_all(&self, row: &Handle) -> Result<(), Verdict> {
+        let failed = |reason| move |message: String| ("True", reason, message);
+        let target = Target { resource: row.row(), namespace: "", name: "" };
+        let options = DeleteOptions::default();
+        let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
+        let deleted = self.registry.delete_collection(&target, &ListOptions::default(), &request).await;
+        deleted
+            .map_err(|status| format!("could not issue all deletes: {}", status.message))
+            .map_err(failed("InstanceDeletionFailed"))?;
+        let (deadline, mut pause) = (Instant::now() + WAIT_MAX, PAUSES.0);
+        loop {
+            let options = ListOptions { limit: 1, ..ListOptions::default() };
+            let left = self.registry.list(&target, &options).await;
+            match left.map(|page| page.items.iter().next().is_none()) {
+                Ok(true) => return Ok(()),
+                Ok(false) if Instant::now() < deadline => {}
+                Ok(false) => {
+                    let text = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
+                    return Err(failed("InstanceDeletionCheck")(text.to_owned()));
+                }
+                Err(status) => {
+                    let text =
+                        format!("could not confirm zero CustomResources remaining: {}", status.message);
+                    return Err(failed("InstanceDeletionCheck")(text));
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    /// Writes a verdict, and lets the definition go if it is `done`. Says whether that is so now.
+    async fn tell(&self, definition: &Definition, verdict: &Verdict, done: bool) -> bool {
+        let now = self.status.now();
+        let wanted = |current: Option<&Object>| {
+            let current = current.filter(|current| meta::text(current, "uid") == definition.uid)?;
+            let mut new = current.clone();
+            set_terminating(&mut new, verdict.clone(), now);
+            if done {
+                remove_finalizer(&mut new);
+            }
+            (&new != current).then_some(new)
+        };
+        match self.status.reconcile("", &definition.name, &wanted).await {
+            Ok(kept) => kept.object.is_some(),
+            Err(status) => {
+                if status.reason != Reason::NotFound {
+                    let (name, error) = (&definition.name, &status.message);
+                    tracing::warn!(name, error, "a deleted definition's status could not be written");
+                    sleep(RETRY).await;
+                }
+                false
+            }
+        }
+    }
+}
+
+fn remove_finalizer(definition: &mut Object) {
+    let metadata = meta::metadata_mut(definition);
+    if let Some(Value::Array(finalizers)) = metadata.get_mut("finalizers") {
+        finalizers.retain(|name| name != CLEANUP_FINALIZER);
+        if finalizers.is_empty() {
+            metadata.remove("finalizers");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What is asked of a webhook and what may be answered (upstream's `webhook_converter.go`).
+
+use ::api::tree::{child, text};
+use api::object_meta::{validate_annotations, validate_labels};
+use apimachinery::field::{ErrorList, Path, aggregate};
+use apimachinery::go_quote::quote;
+use jsontree::{Value, json};
+use schema::json;
+use schema::memory::DecodeBudget;
+use schema::object::{Object, go_type};
+
+/// A version of `ConversionReview`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Review {
+    V1,
+    V1beta1,
+}
+
+impl Review {
+    /// The version of a name, if it is known.
+    pub(super) fn of_version(name: &str) -> Option<Self> {
+        match name {
+            "v1" => Some(Review::V1),
+            "v1beta1" => Some(Review::V1beta1),
+            _ => None,
+        }
+    }
+
+    fn version(self) -> &'static str {
+        match self {
+            Review::V1 => "v1",
+            Review::V1beta1 => "v1beta1",
+        }
+    }
+
+    /// The body of a question: these objects as `to` has them.
+    pub(super) fn question(self, uid: &str, objects: &[Object], to: &str) -> Vec<u8> {
+        let mut body = Vec::new();
+        let head = json!({"desiredAPIVersion": to, "uid": uid});
+        let head = head.to_string();
+        let open = format!(
+            "{{\"kind\":\"ConversionReview\",\"apiVersion\":\"apiextensions.k8s.io/{}\",\"request\":{},\"objects\":[",
+            self.version(),
+            head.trim_end_matches('}')
+        );
+        body.extend_from_slice(open.as_bytes());
+        for (at, object) in objects.iter().enumerate() {
+            if at > 0 {
+                body.push(b',');
+            }
+            // A tree without keys that are no text, which is all that JSON cannot say.
+            _ = serde_json::to_writer(&mut body, object);
+        }
+        let close = r#"]},"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}"#;
+        body.extend_from_slice(close.as_bytes());
+        body
+    }
+
+    /// The objects of an answer.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub(super) fn answer(self, body: &[u8], uid: &str) -> Result<Vec<Value>, String> {
+        let read = json::decode_untyped_within(body, DecodeBudget::of_body(body.len()));
+        let mut answer = read.map_err(|error| error.to_string())?.value;
+        let empty = Object::new();
+        let members = answer.as_object().unwrap_or(&empty);
+        let found = (text(members, "apiVersion"), text(members, "kind"));
+        if self == Review::V1 && found != ("apiextensions.k8s.io/v1", "ConversionReview") {
+            let wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
+            let found = named(found.0, found.1);
+            return Err(format!("expected webhook response of {wanted}, got {found}"));
+        }
+        let response = child(members, "response").ok_or("no response provided")?;
+        let answered = text(response, "uid");
+        if self == Review::V1 && answered != uid {
+            return Err(format!("expected response.uid={}, got {}", quote(uid), quote(answered)));
+        }
+        let result = child(response, "result").unwrap_or(&empty);
+        let status = text(result, "status");
+        if status != "Success" {
+            return Err(match text(result, "message") {
+                "" => format!("response.result.status was '{status}', not 'Success'"),
+                message => message.to_owned(),
+            });
+        }
+        match answer.pointer_mut("/response/convertedObjects").map(Value::take) {
+            Some(Value::Array(objects)) => Ok(objects),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// A version and a kind, as Go prints them together.
+fn named(api_version: &str, kind: &str) -> String {
+    match api_version.split_once('/') {
+        Some(_) => format!("{api_version}, Kind={kind}"),
+        None => format!("/{api_version}, Kind={kind}"),
+    }
+}
+
+/// What a question is about, in the words of failures.
+pub(super) fn kind_of(objects: &[Object]) -> String {
+    objects.first().map_or_else(String::new, |first| named(text(first, "apiVersion"), text(first, "kind")))
+}
+
+/// An object that a webhook made of `from`. It may change everything but what names the object; of its metadata,
+/// labels and annotations.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn checked(from: &Object, into: Value, to: &str) -> Result<Object, String> {
+    let Value::Object(mut into) = into else {
+        return Err("invalid object at index 0: it is no object".to_owned());
+    };
+    let found = text(&into, "apiVersion");
+    if found != to {
+        let why = format!("invalid groupVersion (expected {to}, received {found})");
+        return Err(format!("invalid object at index 0: {why}"));
+    }
+    let (expected, found) = (text(from, "kind"), text(&into, "kind"));
+    if found != expected {
+        let why = format!("invalid kind (expected {expected}, received {found})");
+        return Err(format!("invalid object at index 0: {why}"));
+    }
+    same_names(from, &into).map_err(|why| format!("invalid object: {why}"))?;
+    let metadata = restored(from, &into).map_err(|why| format!("invalid metadata: {why}"))?;
+    into.insert("metadata", Value::Object(metadata));
+    Ok(into)
+}
+
+fn same_names(from: &Object, into: &Object) -> Result<(), String> {
+    let empty = Object::new();
+    let (before, after) =
+        (child(from, "metadata").unwrap_or(&empty), child(into, "metadata").unwrap_or(&empty));
+    for (member, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
+        let (before, after) = (text(before, member), text(after, member));
+        if before != after {
+            return Err(format!("must have the same {name}: {before} != {after}"));
+        }
+    }
+    Ok(())
+}
+
+/// The metadata of the original, with the labels and annotations that the webhook made.
+fn restored(from: &Object, into: &Object) -> Result<Object, String> {
+    let made = match into.get("metadata") {
+        None => return Err("missing metadata in converted object".to_owned()),
+        Some(Value::Object(made)) => made,
+        Some(other) => {
+            return Err(format!("invalid metadata of type {} in converted object", go_type(other)));
+        }
+    };
+    let mut metadata = child(from, "metadata").cloned().unwrap_or_default();
+    for member in ["labels", "annotations"] {
+        let changed = match made.get(member) {
+            None | Some(Value::Null) => {
+                metadata.remove(member);
+                continue;
+            }
+            Some(Value::Object(changed)) => changed,
+            Some(other) => {
+                let found = go_type(other);
+                return Err(format!("invalid metadata.{member} of type {found} in converted object"));
+            }
+        };
+        for (key, value) in changed {
+            if !value.is_string() {
+                let found = go_type(value);
+                return Err(format!(
+                    "metadata.{member}[{key}] must be a string, but is {found} in converted object"
+                ));
+            }
+        }
+        if child(&metadata, member) != Some(changed)
+            && let Some(why) = aggregate(&wrong(made, member))
+        {
+            return Err(why);
+        }
+        metadata.insert(member.to_owned(), Value::Object(changed.clone()));
+    }
+    Ok(metadata)
+}
+
+/// What is wrong with the labels or annotations of metadata.
+fn wrong(metadata: &Object, member: &'static str) -> ErrorList {
+    let path = Path::root("metadata");
+    match member {
+        "labels" => validate_labels(metadata, "labels", &path.child("labels")),
+        // Upstream names the member so.
+        _ => validate_annotations(metadata, &path.child("annotation")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

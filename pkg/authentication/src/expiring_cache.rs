@@ -1,0 +1,94 @@
+//! What is remembered for a while, of a bounded number of tokens. Tokens themselves are not kept.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+/// How many tokens are remembered; the oldest is forgotten first.
+const TOKENS_MAX: usize = 8192;
+
+/// A token and what it was shown for, as a digest.
+pub(crate) type Key = [u8; 32];
+
+/// The key of a token that is shown for something.
+pub(crate) fn key<'t>(token: &'t str, purpose: impl IntoIterator<Item = &'t str>) -> Key {
+    let mut digest = Sha256::new();
+    for text in std::iter::once(token).chain(purpose) {
+        digest.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
+        digest.update(text);
+    }
+    digest.finalize().into()
+}
+
+/// Values by token.
+pub(crate) struct ExpiringCache<V>(Mutex<State<V>>);
+
+struct State<V> {
+    known: HashMap<Key, (V, Instant)>,
+    /// The keys of `known`, those that were learned first in front.
+    order: VecDeque<Key>,
+}
+
+impl<V> Default for ExpiringCache<V> {
+    fn default() -> Self {
+        ExpiringCache(Mutex::new(State { known: HashMap::new(), order: VecDeque::new() }))
+    }
+}
+
+impl<V: Clone> ExpiringCache<V> {
+    fn state(&self) -> MutexGuard<'_, State<V>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known still.
+    pub(crate) fn get(&self, key: &Key) -> Option<V> {
+        let now = Instant::now();
+        self.state().known.get(key).filter(|(_, until)| now < *until).map(|(value, _)| value.clone())
+    }
+
+    /// Remembers something for so long; not at all for no time.
+    pub(crate) fn learn(&self, key: Key, value: V, lasts: Duration) {
+        if lasts.is_zero() {
+            return;
+        }
+        let mut state = self.state();
+        if state.known.insert(key, (value, Instant::now() + lasts)).is_none() {
+            state.order.push_back(key);
+        }
+        while state.order.len() > TOKENS_MAX {
+            if let Some(oldest) = state.order.pop_front() {
+                state.known.remove(&oldest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_remembered_is_forgotten_in_time_and_when_there_is_too_much() {
+        let memory = ExpiringCache::default();
+        let (a, b) = (key("a", []), key("b", []));
+        memory.learn(a, 1, Duration::from_secs(10));
+        memory.learn(b, 2, Duration::ZERO);
+        assert_eq!((memory.get(&a), memory.get(&b)), (Some(1), None));
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(memory.get(&a), None);
+        for number in 0..=TOKENS_MAX {
+            memory.learn(key(&number.to_string(), []), 3, Duration::from_secs(10));
+        }
+        assert_eq!((memory.get(&key("0", [])), memory.get(&key("2", []))), (None, Some(3)));
+        assert!(memory.state().known.len() <= TOKENS_MAX);
+    }
+
+    #[test]
+    fn a_key_tells_what_a_token_is_shown_for() {
+        assert_ne!(key("a", ["b", "c"]), key("a", ["bc"]));
+        assert_ne!(key("ab", []), key("a", ["b"]));
+    }
+}

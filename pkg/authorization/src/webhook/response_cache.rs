@@ -1,0 +1,120 @@
+//! What a service has said, for as long as that counts.
+
+use std::collections::HashMap;
+use std::mem;
+use std::time::Duration;
+
+use apimachinery::time::UnixTime;
+
+use super::review::ReviewStatus;
+
+/// How many answers are remembered in each of two generations; upstream remembers as many as both together.
+const GENERATION_MAX: usize = 4096;
+/// How many bytes of questions and reasons a generation has at most.
+const GENERATION_BYTES_MAX: usize = 8 << 20;
+
+/// An answer and how long it counts.
+type Entry = (UnixTime, ReviewStatus);
+type Generation = HashMap<Box<str>, Entry>;
+
+/// Answers by question. Those that were not asked for while a generation filled up are forgotten with it.
+#[derive(Debug, Default)]
+pub(super) struct ResponseCache {
+    young: Generation,
+    young_bytes: usize,
+    old: Generation,
+}
+
+impl ResponseCache {
+    /// The answer to a question, if it still counts.
+    pub(super) fn get(&mut self, question: &str, now: UnixTime) -> Option<ReviewStatus> {
+        if let Some((until, verdict)) = self.young.get(question) {
+            return (now < *until).then(|| verdict.clone());
+        }
+        let (question, (until, verdict)) = self.old.remove_entry(question)?;
+        if now >= until {
+            return None;
+        }
+        self.insert(question, (until, verdict.clone()));
+        Some(verdict)
+    }
+
+    /// Remembers an answer from now on.
+    pub(super) fn put(&mut self, question: String, verdict: ReviewStatus, now: UnixTime, ttl: Duration) {
+        if ttl.is_zero() {
+            return;
+        }
+        let nanos = now.nanos.saturating_add(ttl.subsec_nanos());
+        let seconds = now.seconds.saturating_add(i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX));
+        let until = UnixTime {
+            seconds: seconds.saturating_add(i64::from(nanos / 1_000_000_000)),
+            nanos: nanos % 1_000_000_000,
+        };
+        self.insert(question.into(), (until, verdict));
+    }
+
+    fn insert(&mut self, question: Box<str>, entry: Entry) {
+        let bytes = question.len().saturating_add(entry.1.reason.len());
+        if bytes > GENERATION_BYTES_MAX {
+            return;
+        }
+        if self.young.len() >= GENERATION_MAX || self.young_bytes + bytes > GENERATION_BYTES_MAX {
+            self.old = mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        self.young_bytes += bytes;
+        self.young.insert(question, entry);
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: UnixTime = UnixTime::from_seconds(1_000);
+    const LATER: UnixTime = UnixTime::from_seconds(1_010);
+
+    fn put(remembered: &mut ResponseCache, question: &str) {
+        remembered.put(question.to_owned(), ReviewStatus::default(), NOW, Duration::from_secs(10));
+    }
+
+    #[test]
+    fn an_answer_counts_until_its_time_is_over() {
+        let mut remembered = ResponseCache::default();
+        put(&mut remembered, "a");
+        assert!(remembered.get("a", UnixTime::from_seconds(1_009)).is_some());
+        assert!(remembered.get("a", LATER).is_none());
+        remembered.put("b".to_owned(), ReviewStatus::default(), NOW, Duration::ZERO);
+        assert!(remembered.get("b", NOW).is_none());
+    }
+
+    #[test]
+    fn what_is_asked_for_stays_and_the_rest_is_bounded() {
+        let mut remembered = ResponseCache::default();
+        put(&mut remembered, "often");
+        for number in 0..5 * GENERATION_MAX {
+            put(&mut remembered, &number.to_string());
+            assert!(remembered.get("often", NOW).is_some());
+        }
+        assert!(remembered.len() <= 2 * GENERATION_MAX);
+        assert!(remembered.get("0", NOW).is_none());
+    }
+
+    #[test]
+    fn long_questions_and_long_reasons_take_no_more_room_than_others() {
+        let mut remembered = ResponseCache::default();
+        let long = "x".repeat(GENERATION_BYTES_MAX / 2);
+        for number in 0..10 {
+            let reason = if number % 2 == 0 { long.as_str() } else { "" };
+            let question = if number % 2 == 0 { number.to_string() } else { format!("{number}{long}") };
+            let verdict = ReviewStatus { reason: reason.into(), ..ReviewStatus::default() };
+            remembered.put(question, verdict, NOW, Duration::from_secs(10));
+        }
+        assert!(remembered.len() <= 4);
+    }
+}

@@ -1,0 +1,218 @@
+//! One life of the caches: from an empty start to the gap in the watch that ends it.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture};
+use futures::stream::FuturesUnordered;
+use storage::{Error, Revision, WatchEvent, WatchItem};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::coop::consume_budget;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use super::feed::{End, Feed};
+use super::initial_list::{Filled, fill};
+use super::retry_unreadable::{self, opens};
+use super::slot::Slots;
+use crate::delegator::Inner;
+use crate::{Resource, Seed};
+
+/// Lists under way, with the numbers of their slots. One that was ended gives nothing any more.
+type Fills<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<Filled, Aborted>)>>;
+
+/// Attempts under way to open what could not be opened, with the numbers of the slots: whether one did.
+type Attempts<'a> = FuturesUnordered<BoxFuture<'a, (u32, Arc<Resource>, bool)>>;
+
+/// The caches between two gaps.
+pub(super) struct Session<'a> {
+    inner: &'a Inner,
+    feed: Feed<'a>,
+    slots: Slots,
+    /// Slots with changes in the batch that is coming in.
+    touched: Vec<u32>,
+    /// What caches begin with, as long as it holds for those that are yet to come.
+    seed: Option<Arc<Seed>>,
+    fills: Fills<'a>,
+    attempts: Attempts<'a>,
+    pages: Arc<Semaphore>,
+    compacted: watch::Receiver<Revision>,
+}
+
+impl<'a> Session<'a> {
+    /// Opens the watch and begins to list every resource whose state is not in the seed. The watch begins at the
+    /// seed's revision then.
+    pub(super) async fn begin(inner: &'a Inner, seed: Option<Arc<Seed>>) -> Result<Self, Error> {
+        let start = match &seed {
+            Some(seed) => seed.revision(),
+            None => inner.store.current_revision().await?,
+        };
+        let feed = Feed::open(&*inner.store, &inner.prefix, start).await?;
+        // No cache is ready, and each will be listed at this revision or a later one.
+        inner.frontier.publish(start);
+        let mut life = Session {
+            inner,
+            feed,
+            slots: Slots::new(&inner.prefix),
+            touched: Vec::new(),
+            seed,
+            fills: Fills::new(),
+            attempts: Attempts::new(),
+            pages: Arc::new(Semaphore::new(inner.options.fills_max.max(1))),
+            compacted: inner.store.compacted(),
+        };
+        life.on_changed();
+        Ok(life)
+    }
+
+    /// Lives.
+    pub(super) async fn run(&mut self) -> End {
+        let mut retry = interval_at(Instant::now() + retry_unreadable::INTERVAL, retry_unreadable::INTERVAL);
+        retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            consume_budget().await;
+            // In a fixed order, so that the same course of events has the same outcome; what is rare
+            // comes first.
+            tokio::select! {
+                biased;
+                Some((at, filled)) = self.fills.next() => if let Ok(filled) = filled {
+                    self.on_filled(at, filled);
+                },
+                Some((at, resource, opened)) = self.attempts.next() => self.on_tried(at, &resource, opened),
+                _ = retry.tick() => self.on_retry(),
+                Ok(()) = self.compacted.changed() => self.on_compacted(),
+                () = self.inner.resources.changed() => self.on_changed(),
+                item = self.feed.next() => match item {
+                    Ok(Some(WatchItem::Event(event))) => self.on_event(event),
+                    Ok(Some(WatchItem::Progress(revision))) => self.on_progress(revision),
+                    Ok(None) => self.on_break(),
+                    Err(end) => return end,
+                },
+            }
+        }
+    }
+
+    /// Resources were installed or retired, or caches that rested are asked for. The watch delivers what belongs to these from
+    /// here on; what it has delivered already is in the store, where their lists will find it.
+    fn on_changed(&mut self) {
+        let set = self.inner.resources.load();
+        let (new, dropped) = self.slots.sync_with(&set, self.inner.options.held_back_max);
+        if dropped > 0 {
+            // What comes in the place of one that went may have changed since, or reads values in another way.
+            self.seed = None;
+        }
+        for at in new {
+            let rests = self.slots.get_mut(at).is_some_and(|slot| slot.rests());
+            if !self.is_seeded(at) && !rests {
+                self.list(at);
+            }
+        }
+        let woken: Vec<u32> =
+            self.slots.numbered().filter_map(|(at, slot)| slot.take_wakeup().then_some(at)).collect();
+        woken.into_iter().for_each(|at| self.list(at));
+    }
+
+    /// Gives a cache the state that is known already, if there is one.
+    fn is_seeded(&mut self, at: u32) -> bool {
+        let (Some(seed), Some(slot)) = (&self.seed, self.slots.get_mut(at)) else { return false };
+        let Some(cache) = slot.cache().cloned() else { return false };
+        let Some(state) = seed.state(&slot.resource().config.prefix) else { return false };
+        slot.seed(state, Instant::now());
+        cache.compacted(*self.compacted.borrow());
+        true
+    }
+
+    fn on_event(&mut self, event: WatchEvent) {
+        let Some(at) = self.slots.of_key(&event.kv.key) else {
+            if self.seed.as_ref().is_some_and(|seed| seed.is_about(&event.kv.key, self.inner.prefix.len())) {
+                // A resource that is not installed yet has changed.
+                self.seed = None;
+            }
+            return;
+        };
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        if slot.take(event) {
+            self.touched.push(at);
+        }
+    }
+
+    /// The batch is complete. The frontier moves when every cache has its part.
+    fn on_progress(&mut self, revision: Revision) {
+        let now = Instant::now();
+        for at in self.touched.drain(..) {
+            if let Some(slot) = self.slots.get_mut(at) {
+                slot.apply(now);
+            }
+        }
+        self.inner.frontier.publish(revision);
+    }
+
+    /// The batch will come again.
+    fn on_break(&mut self) {
+        for at in self.touched.drain(..) {
+            if let Some(slot) = self.slots.get_mut(at) {
+                slot.discard();
+            }
+        }
+    }
+
+    fn on_filled(&mut self, at: u32, filled: Filled) {
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        if !slot.fill(filled, Instant::now()) {
+            return self.list(at);
+        }
+        if let Some(cache) = slot.cache() {
+            cache.compacted(*self.compacted.borrow());
+        }
+        let prefix = &slot.resource().config.prefix;
+        match slot.resource().founding {
+            true if self.inner.is_ready() => tracing::info!("the watch cache is filled"),
+            true => {}
+            false => tracing::debug!(prefix, "an installed resource is cached"),
+        }
+    }
+
+    /// Tries again to open what could not be opened.
+    fn on_retry(&mut self) {
+        let store = &*self.inner.store;
+        for (at, slot) in self.slots.numbered() {
+            let keys = slot.retry_keys();
+            if keys.is_empty() {
+                continue;
+            }
+            let resource = Arc::clone(slot.resource());
+            self.attempts.push(Box::pin(async move { (at, resource, opens(store, &keys).await) }));
+        }
+    }
+
+    /// Where one opened the others may open, too: the resource is listed anew.
+    fn on_tried(&mut self, at: u32, resource: &Arc<Resource>, opened: bool) {
+        let Some(slot) = self.slots.get_mut(at).filter(|slot| Arc::ptr_eq(slot.resource(), resource)) else {
+            return;
+        };
+        slot.sealed().tried();
+        if opened {
+            tracing::info!(prefix = resource.config.prefix, "what could not be decrypted can be by now");
+            slot.restart_fill();
+            self.list(at);
+        }
+    }
+
+    fn on_compacted(&mut self) {
+        let revision = *self.compacted.borrow_and_update();
+        for cache in self.slots.iter_mut().filter_map(|slot| slot.cache()) {
+            cache.compacted(revision);
+        }
+    }
+
+    /// Begins to list a resource, if it is one that is cached.
+    fn list(&mut self, at: u32) {
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        let (resource, Some(cache)) = (Arc::clone(slot.resource()), slot.cache().cloned()) else { return };
+        let (store, pages) = (&*self.inner.store, Arc::clone(&self.pages));
+        let (abort, registration) = AbortHandle::new_pair();
+        slot.set_list(abort);
+        let filled = async move { fill(store, &resource, &cache, &pages).await };
+        let filled = Abortable::new(filled, registration);
+        self.fills.push(Box::pin(async move { (at, filled.await) }));
+    }
+}

@@ -1,0 +1,244 @@
+//! Roles and bindings that every cluster has (upstream's `rbac/rest` and component-helpers'
+//! `auth/rbac/reconciliation`): what is missing is created, permissions and subjects that are missing are
+//! added, and nothing is taken away that somebody added. An object says with an annotation that it wants
+//! none of that.
+
+use api::tree;
+use authorization::rbac::{self, Rule};
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
+use jsontree::{Value, json};
+use registry::client::{Client, Read, Reconciled};
+use registry::{Registry, meta};
+use schema::object::{self, Object};
+
+use super::objects;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const GROUP_VERSION: &str = "rbac.authorization.k8s.io/v1";
+/// `false` keeps the server's hands off an object.
+const AUTO_UPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
+/// How many objects are looked after at once: a store that syncs each write to disk can do so for many
+/// together.
+const AT_ONCE: usize = 16;
+
+/// Roles that have become aggregates, and where the rules went that they had before.
+const AGGREGATED: [(&str, &str); 3] = [
+    ("admin", "system:aggregate-to-admin"),
+    ("edit", "system:aggregate-to-edit"),
+    ("view", "system:aggregate-to-view"),
+];
+/// A binding that was split: who was bound by the first is bound by the second too.
+const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
+
+/// Keeps the four kinds.
+pub(super) struct Policy {
+    roles: [(Client, Vec<Object>); 2],
+    bindings: [(Client, Vec<Object>); 2],
+}
+
+impl Policy {
+    /// What every cluster has.
+    ///
+    /// # Errors
+    /// The data are not what they should be.
+    pub(super) fn new(registry: &Registry) -> Result<Self, String> {
+        let of = |plural: &str, kind: &str| {
+            Ok::<_, String>((Client::find(registry, GROUP, plural)?, objects::of_kind(GROUP_VERSION, kind)?))
+        };
+        Ok(Policy {
+            roles: [of("clusterroles", "ClusterRole")?, of("roles", "Role")?],
+            bindings: [of("clusterrolebindings", "ClusterRoleBinding")?, of("rolebindings", "RoleBinding")?],
+        })
+    }
+
+    /// Creates and completes everything. One object that fails does not keep the others from being tried.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub(super) async fn ensure(&self) -> Result<(), String> {
+        self.carry_over().await.map_err(|status| status.message)?;
+        let mut work: Vec<BoxFuture<'_, Result<(), String>>> = Vec::new();
+        for (client, roles) in &self.roles {
+            for role in roles {
+                work.push(Box::pin(async move { outcome(role, ensure_role(client, role).await) }));
+            }
+        }
+        for (client, bindings) in &self.bindings {
+            for binding in bindings {
+                work.push(Box::pin(async move { outcome(binding, ensure_binding(client, binding).await) }));
+            }
+        }
+        let outcomes: Vec<_> = stream::iter(work).buffered(AT_ONCE).collect().await;
+        outcomes.into_iter().collect()
+    }
+
+    /// Takes along what an older release kept elsewhere.
+    async fn carry_over(&self) -> registry::Result<()> {
+        let [(roles, _), _] = &self.roles;
+        for (from, to) in AGGREGATED {
+            if roles.get("", to, Read::Cached).await?.is_some() {
+                continue;
+            }
+            match roles.get("", from, Read::Cached).await? {
+                Some(old) if old.contains_key("aggregationRule") => break,
+                Some(old) => keep_missing(roles, to, old).await?,
+                None => {}
+            }
+        }
+        let ([(bindings, known), _], (from, to)) = (&self.bindings, SPLIT);
+        let template = known.iter().find(|binding| meta::text(binding, "name") == to);
+        let Some(template) = template else { return Ok(()) };
+        match bindings.get("", from, Read::Cached).await? {
+            Some(old) => keep_missing(bindings, to, bound_as(template, &old)).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Creates a copy under another name, unless there is something by that name.
+async fn keep_missing(client: &Client, name: &str, mut object: Object) -> registry::Result<()> {
+    for system in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+        meta::set(&mut object, system, None);
+    }
+    meta::set_text(&mut object, "name", name);
+    client.reconcile("", name, &|current| current.is_none().then(|| object.clone())).await.map(drop)
+}
+
+/// A binding to the role of `template` with everybody whom `old` binds.
+fn bound_as(template: &Object, old: &Object) -> Object {
+    let mut binding = template.clone();
+    match old.get("subjects") {
+        Some(subjects) => binding.insert("subjects", subjects.clone()),
+        None => binding.remove("subjects"),
+    };
+    for member in ["labels", "annotations"] {
+        let value = meta::metadata(old).and_then(|metadata| metadata.get(member)).cloned();
+        meta::set(&mut binding, member, value);
+    }
+    binding
+}
+
+async fn ensure_role(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
+    let (namespace, name) = place(expected);
+    client.reconcile(namespace, name, &|current| role(current, expected)).await
+}
+
+/// A binding to another role is not changed but replaced: who may bind that role is asked anew.
+async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<Reconciled> {
+    let (namespace, name) = place(expected);
+    let current = client.get(namespace, name, Read::Cached).await?;
+    if let Some(current) = current.filter(|current| !is_protected(current) && !same_role(current, expected)) {
+        client.delete_exact(&current).await?;
+    }
+    client.reconcile(namespace, name, &|current| binding(current, expected)).await
+}
+
+fn place(object: &Object) -> (&str, &str) {
+    (meta::text(object, "namespace"), meta::text(object, "name"))
+}
+
+/// A failure in words, with the object's name.
+fn outcome(object: &Object, outcome: registry::Result<Reconciled>) -> Result<(), String> {
+    let kind = tree::text(object, "kind").to_ascii_lowercase();
+    let (namespace, name) = place(object);
+    let kept =
+        outcome.map_err(|status| format!("unable to reconcile {kind}.{GROUP}/{name}: {}", status.message))?;
+    if kept.written {
+        tracing::debug!(kind, namespace, name, "created or completed");
+    }
+    Ok(())
+}
+
+fn is_protected(current: &Object) -> bool {
+    object::get_str(current, &["metadata", "annotations", AUTO_UPDATE]) == Some("false")
+}
+
+fn same_role(current: &Object, expected: &Object) -> bool {
+    let role = |binding: &Object| {
+        let reference = tree::child(binding, "roleRef");
+        let text = |name: &str| reference.map_or("", |reference| tree::text(reference, name)).to_owned();
+        [text("apiGroup"), text("kind"), text("name")]
+    };
+    role(current) == role(expected)
+}
+
+/// What a role should be; `None` when it is fine or wants to be left alone.
+fn role(current: Option<&Object>, expected: &Object) -> Option<Object> {
+    let Some(current) = current else { return Some(expected.clone()) };
+    if is_protected(current) {
+        return None;
+    }
+    let mut role = current.clone();
+    let mut changed = complete_metadata(&mut role, expected);
+    let held = Rule::all_of(current);
+    let missing = rbac::missing(&held.iter().collect::<Vec<_>>(), &Rule::all_of(expected));
+    // A role that cannot be compared is one that somebody else has made.
+    let missing = missing.unwrap_or_default().iter().map(Rule::value).collect();
+    changed |= append(&mut role, "rules", missing);
+    changed |= complete_aggregation(&mut role, expected);
+    changed.then_some(role)
+}
+
+/// What a binding to the same role should be; `None` when it is fine or wants to be left alone.
+fn binding(current: Option<&Object>, expected: &Object) -> Option<Object> {
+    let Some(current) = current else { return Some(expected.clone()) };
+    if is_protected(current) || !same_role(current, expected) {
+        return None;
+    }
+    let mut binding = current.clone();
+    let mut changed = complete_metadata(&mut binding, expected);
+    let bound = tree::list(current, "subjects");
+    let missing = tree::list(expected, "subjects").iter().filter(|subject| !bound.contains(subject));
+    changed |= append(&mut binding, "subjects", missing.cloned().collect());
+    changed.then_some(binding)
+}
+
+/// Adds labels and annotations that are missing; whoever has set one to something else has his reasons.
+fn complete_metadata(object: &mut Object, expected: &Object) -> bool {
+    let mut changed = false;
+    for member in ["annotations", "labels"] {
+        let wanted = meta::metadata(expected).and_then(|metadata| metadata.get(member));
+        for (key, value) in wanted.and_then(Value::as_object).into_iter().flatten() {
+            if object::get(object, &["metadata", member, key]).is_none() {
+                object::set(object, &["metadata", member, key], value.clone());
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// A role that is no aggregate any more stops being one; selectors that are missing are added.
+fn complete_aggregation(role: &mut Object, expected: &Object) -> bool {
+    let Some(wanted) = tree::child(expected, "aggregationRule") else {
+        return role.remove("aggregationRule").is_some();
+    };
+    let present = tree::child(role, "aggregationRule")
+        .map(|rule| tree::list(rule, "clusterRoleSelectors"))
+        .unwrap_or_default();
+    let wanted = tree::list(wanted, "clusterRoleSelectors").iter();
+    let missing: Vec<Value> = wanted.filter(|selector| !present.contains(selector)).cloned().collect();
+    if missing.is_empty() {
+        return false;
+    }
+    let rule = role.entry("aggregationRule").or_insert_with(|| json!({}));
+    rule.as_object_mut().is_some_and(|rule| append(rule, "clusterRoleSelectors", missing))
+}
+
+/// Appends to a list, and says whether there was anything to append.
+fn append(object: &mut Object, member: &str, more: Vec<Value>) -> bool {
+    if more.is_empty() {
+        return false;
+    }
+    match object.get_mut(member) {
+        Some(Value::Array(list)) => list.extend(more),
+        _ => {
+            object.insert(member.to_owned(), more.into());
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

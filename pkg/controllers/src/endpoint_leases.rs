@@ -1,0 +1,90 @@
+//! Keys in the store that run out unless they are renewed, each an Endpoints object that says where a server is. Values
+//! and times are upstream's, so that servers of both kinds find each other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::resources::{self, StorageSpec};
+use registry::{StoredRef, codec, meta};
+use schema::object::Object;
+use storage::{Error, KeyValue, ListOptions, Storage, Update, Updated, guaranteed_update};
+
+/// How long a lease lives (upstream's `DefaultEndpointReconcilerTTL` and `DefaultPeerEndpointReconcilerTTL`).
+const TTL: Duration = Duration::from_secs(15);
+
+/// The leases below one directory.
+pub(crate) struct EndpointLeases {
+    storage: Arc<dyn Storage>,
+    row: &'static StorageSpec<'static>,
+    prefix: String,
+}
+
+impl EndpointLeases {
+    /// The leases in a directory below a prefix of all keys, such as `/registry`.
+    ///
+    /// # Errors
+    /// Endpoints, which leases are written as, are not stored.
+    pub(crate) fn new(storage: Arc<dyn Storage>, prefix: &str, directory: &str) -> Result<Self, String> {
+        let row = resources::find("", "v1", "endpoints", "").and_then(|row| row.storage.as_ref());
+        let row = row.ok_or("endpoints are not stored")?;
+        Ok(EndpointLeases { storage, row, prefix: format!("{}/{directory}/", prefix.trim_end_matches('/')) })
+    }
+
+    /// All leases, in the order of their names. What is none is left out.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn list(&self) -> Result<Vec<Object>, Error> {
+        let listing = self.storage.list(&self.prefix, ListOptions::default()).await?;
+        Ok(listing.kvs.iter().filter_map(|kv| self.decoded(kv)).collect())
+    }
+
+    /// The lease of a name; `None` if there is none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Object>, Error> {
+        let found = self.storage.get(&self.key(name)).await?;
+        Ok(found.kv.and_then(|kv| self.decoded(&kv)))
+    }
+
+    fn decoded(&self, kv: &KeyValue) -> Option<Object> {
+        codec::decode(self.row, StoredRef::of(kv)).ok()
+    }
+
+    /// Begins or prolongs a lease, which says then what `say` makes it say.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn renew(
+        &self,
+        name: &str,
+        say: impl Fn(&mut Object) + Send + Sync,
+    ) -> Result<(), Error> {
+        let renew = |current: Option<&KeyValue>| {
+            let mut lease = current.and_then(|kv| self.decoded(kv)).unwrap_or_default();
+            // The store writes only what differs, so renewals are counted.
+            let generation = meta::generation(&lease);
+            meta::set_generation(&mut lease, generation.saturating_add(1));
+            codec::strip_revision(&mut lease);
+            say(&mut lease);
+            let value = codec::encode(self.row, &lease).map_err(Error::Internal)?;
+            Ok::<_, Error>(Update::Write(value, Some(TTL)))
+        };
+        guaranteed_update(&*self.storage, &self.key(name), None, renew).await.map(drop)
+    }
+
+    /// Ends a lease, and says whether there was one.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn remove(&self, name: &str) -> Result<bool, Error> {
+        let remove = |_: Option<&KeyValue>| Ok::<_, Error>(Update::Delete);
+        let updated = guaranteed_update(&*self.storage, &self.key(name), None, remove).await?;
+        Ok(matches!(updated, Updated::Deleted(_)))
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+}

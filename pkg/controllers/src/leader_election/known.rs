@@ -1,0 +1,118 @@
+//! Who would like which lease, and who has it: a view of LeaseCandidates and Leases.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use api::resources;
+use apimachinery::names;
+use apimachinery::time::UnixTime;
+use bytes::Bytes;
+use registry::informer::{ObjectChange, Projection};
+use registry::{StoredRef, codec};
+use schema::object::Object;
+
+use super::election::Candidate;
+
+/// Which lease.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name {
+    pub(super) namespace: Box<str>,
+    pub(super) lease: Box<str>,
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.lease)
+    }
+}
+
+/// The view.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    /// By namespace and name.
+    candidates: BTreeMap<(Box<str>, Box<str>), Candidate>,
+    /// As they are stored, because most are nobody's business here, those of nodes among them.
+    leases: BTreeMap<Name, Bytes>,
+    /// What was the number of the last change that matters to a lease that somebody wants.
+    changed: BTreeMap<Name, u64>,
+    changes: u64,
+}
+
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
+        if change.row().plural == "leases" {
+            let name = Name { namespace: change.namespace().into(), lease: change.name().into() };
+            match change.bytes() {
+                Some(bytes) => self.leases.insert(name.clone(), bytes.clone()),
+                None => self.leases.remove(&name),
+            };
+            if self.changed.contains_key(&name) {
+                self.count(name);
+            }
+            return;
+        }
+        let key = (change.namespace().into(), change.name().into());
+        let candidate = change.object().map(Candidate::of);
+        let before = match candidate.clone() {
+            Some(candidate) => self.candidates.insert(key, candidate),
+            None => self.candidates.remove(&key),
+        };
+        let owes = candidate.as_ref().is_some_and(Candidate::owes_an_answer);
+        let Some(candidate) = candidate.or(before) else { return };
+        let name = Name { namespace: change.namespace().into(), lease: candidate.lease.as_str().into() };
+        // Who was just asked is waited for; that they were asked is no news.
+        if owes && self.changed.contains_key(&name) {
+            return;
+        }
+        // Somebody may want what can be no lease's name.
+        let wanted = names::name_is_dns_subdomain(&name.lease, false).is_empty()
+            && self.candidates(&name).next().is_some();
+        if wanted {
+            self.count(name);
+        } else {
+            self.changed.remove(&name);
+        }
+    }
+}
+
+impl Known {
+    fn count(&mut self, name: Name) {
+        self.changes += 1;
+        self.changed.insert(name, self.changes);
+    }
+
+    /// How many changes mattered.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Whether anything happened to a lease after so many changes.
+    pub(super) fn changed_after(&self, name: &Name, changes: u64) -> bool {
+        self.changed.get(name).is_some_and(|last| *last > changes)
+    }
+
+    /// The leases that somebody wants.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = &Name> {
+        self.changed.keys()
+    }
+
+    /// Those who want a lease.
+    pub(super) fn candidates(&self, name: &Name) -> impl Iterator<Item = &Candidate> {
+        let of_namespace = self.candidates.range((name.namespace.clone(), Box::default())..);
+        let of_namespace = of_namespace.take_while(|((namespace, _), _)| *namespace == name.namespace);
+        of_namespace.map(|(_, candidate)| candidate).filter(|candidate| *candidate.lease == *name.lease)
+    }
+
+    /// A lease; `None` if there is none.
+    pub(super) fn lease(&self, name: &Name) -> Option<Object> {
+        let value = self.leases.get(name)?;
+        let row = resources::find(super::GROUP, "v1", "leases", "")?.storage.as_ref()?;
+        codec::decode(row, StoredRef { key: &name.lease, value, revision: 0 }).ok()
+    }
+
+    /// Namespaces and names of candidates of whom nobody has heard for long.
+    pub(super) fn gone(&self, now: UnixTime) -> impl Iterator<Item = (&str, &str)> {
+        let gone = self.candidates.iter().filter(move |(_, candidate)| candidate.is_gone(now));
+        gone.map(|((namespace, name), _)| (&**namespace, &**name))
+    }
+}

@@ -1,0 +1,125 @@
+//! What another server says that it serves.
+
+use std::collections::HashSet;
+
+use ::api::tree::{children, text};
+use endpoints::peers::ResourceName;
+use jsontree::Value;
+use schema::builtin::IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST as AGGREGATED;
+use schema::json::decode_within;
+use schema::memory::DecodeBudget;
+use schema::object::Object;
+
+use super::text_at;
+
+/// A resource in a version.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    group: Box<str>,
+    version: Box<str>,
+    resource: Box<str>,
+}
+
+impl Name {
+    pub(super) fn of(named: &ResourceName<'_>) -> Self {
+        let ResourceName { group, version, resource } = *named;
+        Name { group: group.into(), version: version.into(), resource: resource.into() }
+    }
+}
+
+/// All of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Said {
+    /// The named groups, as the aggregated document has them.
+    pub(super) groups: Vec<Object>,
+    /// All resources, also of the core group.
+    pub(super) resources: HashSet<Name>,
+}
+
+impl Said {
+    /// Takes in an aggregated document.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(super) fn take(&mut self, document: &[u8]) -> Result<(), String> {
+        let decoded = decode_within(&AGGREGATED, document, DecodeBudget::of_body(document.len()));
+        let list = decoded.map_err(|error| error.to_string())?.object;
+        for group in children(&list, "items") {
+            let name = text_at(group, "metadata", "name");
+            for version in children(group, "versions") {
+                self.resources.extend(children(version, "resources").map(|resource| {
+                    let (version, resource) = (text(version, "version"), text(resource, "resource"));
+                    Name::of(&ResourceName { group: name, version, resource })
+                }));
+            }
+            let is_known = self.groups.iter().any(|known| text_at(known, "metadata", "name") == name);
+            if !name.is_empty() && !is_known {
+                self.groups.push(group.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The same without some versions.
+    pub(super) fn without(&self, left_out: impl Fn(&str, &str) -> bool) -> Said {
+        let resources = self.resources.iter().filter(|name| !left_out(&name.group, &name.version));
+        let resources: HashSet<Name> = resources.cloned().collect();
+        if resources.len() == self.resources.len() {
+            return self.clone();
+        }
+        let stays = |group: &Object| {
+            let name = text_at(group, "metadata", "name");
+            let versions = children(group, "versions").filter(|it| !left_out(name, text(it, "version")));
+            let versions: Vec<Value> = versions.cloned().map(Value::Object).collect();
+            let mut group = group.clone();
+            let stays = !versions.is_empty();
+            group.insert("versions", versions.into());
+            stays.then_some(group)
+        };
+        Said { groups: self.groups.iter().filter_map(stays).collect(), resources }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use jsontree::json;
+
+    use super::*;
+
+    fn said() -> Said {
+        let (mut said, resources) = (Said::default(), |name: &str| json!([{"resource": name}]));
+        let version = |version: &str, name: &str| json!({"version": version, "resources": resources(name)});
+        let core = json!({"items": [{"metadata": {"name": ""}, "versions": [version("v1", "pods")]}]});
+        let named = json!({"items": [
+            {"metadata": {"name": "batch"}, "versions": [version("v1", "jobs"), version("v2", "jobs")]},
+            {"metadata": {"name": "e.com"}, "versions": [version("v1", "things")]},
+        ]});
+        said.take(core.to_string().as_bytes()).unwrap();
+        said.take(named.to_string().as_bytes()).unwrap();
+        said
+    }
+
+    fn serves(said: &Said, group: &str, version: &str, resource: &str) -> bool {
+        said.resources.contains(&Name::of(&ResourceName { group, version, resource }))
+    }
+
+    #[test]
+    fn the_core_group_is_served_and_not_among_named_ones() {
+        let said = said();
+        assert!(serves(&said, "", "v1", "pods") && serves(&said, "batch", "v1", "jobs"));
+        assert!(!serves(&said, "batch", "v1", "cronjobs"));
+        let names: Vec<&str> = said.groups.iter().map(|group| text_at(group, "metadata", "name")).collect();
+        assert_eq!(names, ["batch", "e.com"]);
+        assert!(Said::default().take(b"[]").is_err());
+    }
+
+    #[test]
+    fn what_is_left_out_is_gone_from_both() {
+        let less = said().without(|group, version| group == "e.com" || (group, version) == ("batch", "v2"));
+        assert!(serves(&less, "batch", "v1", "jobs") && !serves(&less, "batch", "v2", "jobs"));
+        assert!(!serves(&less, "e.com", "v1", "things"));
+        assert_eq!(less.groups.len(), 1);
+        assert_eq!(said().without(|_, _| false), said());
+    }
+}

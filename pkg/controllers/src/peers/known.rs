@@ -1,0 +1,88 @@
+//! Which servers there are, and which versions are defined by objects of the cluster: a view of Leases,
+//! CustomResourceDefinitions and APIServices.
+
+use std::collections::BTreeMap;
+
+use ::api::tree;
+use registry::informer::{ObjectChange, Projection};
+use schema::object::{self, Object};
+
+use super::{GroupVersion, text_at};
+
+/// The label by which identities of servers are told from other Leases.
+const IDENTITY: [&str; 3] = ["metadata", "labels", "apiserver.kubernetes.io/identity"];
+
+/// The view.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    /// Holders of identities, by the names of those.
+    servers: BTreeMap<Box<str>, Box<str>>,
+    /// By kind and name.
+    defined: BTreeMap<(bool, Box<str>), Vec<GroupVersion>>,
+    changes: u64,
+}
+
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
+        let name: Box<str> = change.name().into();
+        if change.row().plural == "leases" {
+            // Others are many, and change often.
+            if change.namespace() != "kube-system" || !name.starts_with("apiserver-") {
+                return;
+            }
+            let holder = change.object().and_then(holder);
+            let before = match holder.clone() {
+                Some(holder) => self.servers.insert(name, holder),
+                None => self.servers.remove(&name),
+            };
+            self.changes += u64::from(before != holder);
+            return;
+        }
+        let is_definition = change.row().plural == "customresourcedefinitions";
+        let read = if is_definition { of_definition } else { of_api_service };
+        let versions = change.object().map(read).unwrap_or_default();
+        let before = if versions.is_empty() {
+            self.defined.remove(&(is_definition, name))
+        } else {
+            self.defined.insert((is_definition, name), versions.clone())
+        };
+        self.changes += u64::from(before.unwrap_or_default() != versions);
+    }
+}
+
+impl Known {
+    /// How much has changed so far.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The names of servers, this one among them, and the holders of their identities.
+    pub(super) fn servers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.servers.iter().map(|(name, holder)| (&**name, &**holder))
+    }
+
+    /// What is defined by objects.
+    pub(super) fn defined(&self) -> impl Iterator<Item = &GroupVersion> {
+        self.defined.values().flatten()
+    }
+}
+
+/// Who holds an identity.
+fn holder(lease: &Object) -> Option<Box<str>> {
+    let is_one = object::get_str(lease, &IDENTITY) == Some("kube-apiserver");
+    let holder = tree::child(lease, "spec").and_then(|spec| tree::maybe_text(spec, "holderIdentity"));
+    holder.filter(|_| is_one).map(Into::into)
+}
+
+fn of_definition(definition: &Object) -> Vec<GroupVersion> {
+    let Some(spec) = tree::child(definition, "spec") else { return Vec::new() };
+    let group = tree::text(spec, "group");
+    let versions = tree::children(spec, "versions").map(|version| tree::text(version, "name"));
+    versions.map(|version| (group.to_owned(), version.to_owned())).collect()
+}
+
+fn of_api_service(service: &Object) -> Vec<GroupVersion> {
+    let is_of_others = tree::child(service, "spec").is_some_and(|spec| tree::is_set(spec, "service"));
+    let [group, version] = ["group", "version"].map(|name| text_at(service, "spec", name).to_owned());
+    is_of_others.then_some((group, version)).into_iter().collect()
+}

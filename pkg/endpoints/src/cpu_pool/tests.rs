@@ -1,0 +1,157 @@
+//! Claims about the pool, with work that goes on when a test says so.
+#![allow(clippy::unwrap_used)]
+
+use std::panic::AssertUnwindSafe;
+use std::sync::mpsc;
+
+use futures::FutureExt;
+use tokio::sync::oneshot;
+
+use super::queue::{WAITING_MAX, WAITING_OF_USER_MAX};
+use super::*;
+
+fn pool(threads: usize) -> CpuPool {
+    CpuPool::start(NonZeroUsize::new(threads).unwrap(), &Handle::current(), || {}).unwrap()
+}
+
+/// Work that keeps its thread busy until something is sent.
+fn busy() -> (mpsc::Sender<()>, impl Future<Output = ()>) {
+    let (go, gate) = mpsc::channel();
+    (go, async move { gate.recv().unwrap_or(()) })
+}
+
+/// Begins a future as a task, and lets it come as far as it can.
+async fn begin<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> tokio::task::JoinHandle<T> {
+    let task = tokio::spawn(work);
+    tokio::task::yield_now().await;
+    task
+}
+
+#[tokio::test]
+async fn the_runtime_goes_on_while_every_thread_is_busy() {
+    let pool = pool(2);
+    let (gates, tasks): (Vec<_>, Vec<_>) = (0..3)
+        .map(|_| {
+            let ((gate, work), pool) = (busy(), pool.clone());
+            (gate, tokio::spawn(async move { pool.run("user", work).await }))
+        })
+        .unzip();
+    tokio::task::yield_now().await;
+    assert_eq!(pool.current(), (3, 0));
+    assert_eq!(tokio::spawn(async { 7 }).await.unwrap(), 7);
+    drop(gates);
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), Ok(()));
+    }
+    assert_eq!(pool.current(), (0, 0));
+}
+
+/// As many pieces of work as may have begun in a pool of one thread, each until something is sent.
+fn begun(pool: &CpuPool, user: &str) -> (Vec<mpsc::Sender<()>>, Vec<Waiting>) {
+    let begin = |_| {
+        let (gate, work) = busy();
+        (gate, waiting(pool, user, work))
+    };
+    (0..BEGUN_PER_THREAD).map(begin).unzip()
+}
+
+type Waiting = futures::future::BoxFuture<'static, Result<(), Full>>;
+
+/// Somebody who wants work done and has come as far as they can.
+fn waiting(pool: &CpuPool, user: &str, work: impl Future<Output = ()> + Send + 'static) -> Waiting {
+    let (pool, user) = (pool.clone(), user.to_owned());
+    let mut waiting: Waiting = Box::pin(async move { pool.run(&user, work).await });
+    assert!(waiting.as_mut().now_or_never().is_none());
+    waiting
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_and_whoever_gives_up_makes_room() {
+    let pool = pool(1);
+    let (gates, begun) = begun(&pool, "first");
+    let users = (0..WAITING_MAX).map(|number| format!("user{}", number / WAITING_OF_USER_MAX));
+    let mut queue: Vec<_> = users.map(|user| waiting(&pool, &user, async {})).collect();
+    assert_eq!(pool.run("last", async {}).await, Err(Full));
+    queue.pop();
+    let last = waiting(&pool, "last", async {});
+    drop(queue);
+    drop(gates);
+    assert!(futures::future::join_all(begun).await.iter().all(Result::is_ok));
+    assert_eq!(last.await, Ok(()));
+    let mut page = String::new();
+    pool.write(&mut page);
+    for line in [
+        "mainstay_heavy_requests{state=\"running\"} 0\n",
+        "mainstay_heavy_requests{state=\"waiting\"} 0\n",
+        "mainstay_heavy_requests_refused_total 1\n",
+        "mainstay_heavy_wait_seconds_count 5\n",
+    ] {
+        assert!(page.contains(line), "no {line} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn one_user_has_no_more_than_a_share_of_the_queue() {
+    let pool = pool(1);
+    let (_gates, _begun) = begun(&pool, "greedy");
+    let _queue: Vec<_> = (0..WAITING_OF_USER_MAX).map(|_| waiting(&pool, "greedy", async {})).collect();
+    assert_eq!(pool.run("greedy", async {}).await, Err(Full));
+    let _other = waiting(&pool, "other", async {});
+}
+
+#[test]
+fn who_has_least_under_way_is_next() {
+    let queue = Arc::new(Queue::new(2));
+    let mut begun: Vec<_> = (0..2).map(|_| queue.enter("greedy").unwrap()).collect();
+    let mut greedy = queue.enter("greedy").unwrap();
+    let mut other = queue.enter("other").unwrap();
+    begun.pop();
+    assert!(other.turn().now_or_never().is_some());
+    assert!(greedy.turn().now_or_never().is_none());
+    drop(other);
+    assert!(greedy.turn().now_or_never().is_some());
+    assert_eq!(queue.current(), (2, 0));
+}
+
+#[tokio::test]
+async fn work_that_waits_for_something_else_keeps_no_thread() {
+    let pool = pool(1);
+    let (answer, answered) = oneshot::channel::<()>();
+    let waits = waiting(&pool, "user", async move { answered.await.unwrap() });
+    assert_eq!(pool.run("user", async { 7 }).await, Ok(7));
+    answer.send(()).unwrap();
+    assert_eq!(waits.await, Ok(()));
+}
+
+#[tokio::test]
+async fn work_goes_on_when_nobody_waits_for_it_and_may_wait_for_the_runtime() {
+    let pool = pool(1);
+    let (done, was_done) = oneshot::channel();
+    let (gate, work) = busy();
+    let abandoned = begin({
+        let pool = pool.clone();
+        async move {
+            pool.run("user", async move {
+                work.await;
+                tokio::spawn(tokio::task::yield_now()).await.unwrap();
+                done.send(()).unwrap();
+            })
+            .await
+        }
+    })
+    .await;
+    abandoned.abort();
+    drop(gate);
+    was_done.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_is_passed_on_and_costs_no_thread() {
+    let pool = pool(1);
+    let panics = AssertUnwindSafe(pool.run("user", async { panic!("as it should") })).catch_unwind();
+    let outcome: Result<Result<(), Full>, _> = panics.await;
+    assert_eq!(outcome.unwrap_err().downcast_ref(), Some(&"as it should"));
+    assert_eq!(pool.run("user", async { 7 }).await, Ok(7));
+}

@@ -1,0 +1,80 @@
+//! What is recorded of the object that a request brings (apiserver `pkg/audit/request.go`, `LogRequestObject`): the
+//! object in the version that it came in, with that version's defaults, before anything else is done to it.
+//! Requests of which nobody records that pay for the question.
+
+use std::borrow::Cow;
+
+use apimachinery::request_notes::{Least, Sent, SentObject};
+use bytes::Bytes;
+use registry::meta;
+use schema::object::{Object, get_str};
+use schema::{builtin, json_write};
+
+use crate::api::Call;
+use crate::encode;
+
+/// An object that came in `version`, as [`to_storage_version`](super::to_storage_version) made it.
+pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {
+    let Some(recorded) = call.context.notes.wants_sent() else { return };
+    let text = |name| meta::text(object, name).to_owned();
+    let json = (recorded >= Least::Request).then(|| json(call, object, version)).flatten();
+    call.context.notes.sent(Sent::Object(SentObject {
+        namespace: text("namespace"),
+        name: text("name"),
+        uid: text("uid"),
+        resource_version: text("resourceVersion"),
+        json,
+    }));
+}
+
+/// The options of a deletion. Whatever version they came in, upstream records its internal one.
+pub(super) fn options(call: &Call<'_>, options: &Object) {
+    let Some(recorded) = call.context.notes.wants_sent() else { return };
+    let json = || {
+        let mut options = options.clone();
+        options.insert("kind".to_owned(), "DeleteOptions".into());
+        options.insert("apiVersion".to_owned(), "meta.k8s.io/__internal".into());
+        let message = &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS;
+        let mut out = Vec::new();
+        json_write::encode(message, &options, &mut out).ok().map(|()| Bytes::from(out))
+    };
+    let json = if recorded >= Least::Request { json() } else { None };
+    call.context.notes.sent(Sent::Object(SentObject { json, ..SentObject::default() }));
+}
+
+/// A patch, which is recorded as it came.
+pub(super) fn patch(call: &Call<'_>, bytes: &Bytes) {
+    if call.context.notes.wants_sent().is_some_and(|recorded| recorded >= Least::Request) {
+        call.context.notes.sent(Sent::Patch(bytes.clone()));
+    }
+}
+
+fn json(call: &Call<'_>, object: &Object, version: &str) -> Option<Bytes> {
+    let endpoint = call.endpoint();
+    let message = if endpoint.kind_group_version == version {
+        endpoint.message
+    } else {
+        builtin::kind(version, endpoint.kind)?
+    };
+    let mut out = Vec::new();
+    json_write::encode(message, &shown(call, object, version), &mut out).ok()?;
+    Some(out.into())
+}
+
+/// The object in a version. What is of another kind than its resource has no defaults yet.
+fn shown<'o>(call: &Call<'_>, object: &'o Object, version: &str) -> Cow<'o, Object> {
+    let (endpoint, row) = (call.endpoint(), call.resource());
+    if endpoint.kind != row.kind {
+        let mut object = object.clone();
+        kinds::defaults::apply(version, endpoint.kind, &mut object, call.api.registry.gates());
+        return Cow::Owned(object);
+    }
+    let held = get_str(object, &["apiVersion"]).unwrap_or_default();
+    match &row.storage {
+        _ if held == version => Cow::Borrowed(object),
+        Some(storage) if version == endpoint.kind_group_version => {
+            Cow::Owned(encode::served(object.clone(), storage, endpoint))
+        }
+        _ => Cow::Owned(api::conversion::convert(object.clone(), held, version, endpoint.kind)),
+    }
+}

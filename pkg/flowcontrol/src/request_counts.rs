@@ -1,0 +1,157 @@
+//! How many requests wait and are served at all levels together, by whether they read or change something.
+
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::ratio::{Bounds, Ratio};
+
+/// Numbers of requests that read and that change something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ByKind {
+    /// `get`, `list`, `watch`.
+    pub reading: u64,
+    /// All others.
+    pub mutating: u64,
+}
+
+/// The most requests that there were at any time within about the last second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Watermarks {
+    /// In queues (`apiserver_current_inqueue_requests`). As upstream counts, a request that finds a seat free has been
+    /// in its queue for no time.
+    pub waiting: ByKind,
+    /// Being served (`apiserver_current_inflight_requests`).
+    pub executing: ByKind,
+}
+
+const NAME: &str = "apiserver_flowcontrol_read_vs_write_current_requests";
+const BOUNDS: &Bounds = &[0.0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
+
+/// How long a watermark stands.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Waiting,
+    Executing,
+}
+
+/// The requests of one phase and kind.
+struct RequestCounts {
+    now: u64,
+    /// The most in this window, and in the one before it.
+    most: [u64; 2],
+    ratio: Ratio,
+}
+
+struct Inner {
+    /// When the present window began.
+    window: Duration,
+    /// Waiting reads and changes, then those that are served.
+    crowds: [RequestCounts; 4],
+}
+
+/// The counts. The lock is held for a few additions.
+pub(crate) struct RequestCounter(Mutex<Inner>);
+
+fn place(phase: Phase, mutating: bool) -> usize {
+    match phase {
+        Phase::Waiting => usize::from(mutating),
+        Phase::Executing => 2 + usize::from(mutating),
+    }
+}
+
+impl RequestCounter {
+    pub(crate) fn new(now: Duration) -> Self {
+        let crowd = || RequestCounts { now: 0, most: [0; 2], ratio: Ratio::new(BOUNDS, now) };
+        RequestCounter(Mutex::new(Inner { window: now, crowds: std::array::from_fn(|_| crowd()) }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request has gone from one phase to another; `None` is outside.
+    pub(crate) fn moved(&self, mutating: bool, from: Option<Phase>, to: Option<Phase>, now: Duration) {
+        let mut inner = self.lock();
+        inner.turn(now);
+        for (phase, comes) in
+            from.map(|phase| (phase, false)).into_iter().chain(to.map(|phase| (phase, true)))
+        {
+            let crowd = &mut inner.crowds[place(phase, mutating)];
+            crowd.now = if comes { crowd.now + 1 } else { crowd.now.saturating_sub(1) };
+            crowd.most[0] = crowd.most[0].max(crowd.now);
+            crowd.ratio.set(crowd.now as f64, now);
+        }
+    }
+
+    /// How many may wait and be served at most.
+    pub(crate) fn set_limits(&self, waiting: u64, executing: u64, now: Duration) {
+        for (at, crowd) in self.lock().crowds.iter_mut().enumerate() {
+            let limit = if at < place(Phase::Executing, false) { waiting } else { executing };
+            crowd.ratio.set_denominator(limit as f64, now);
+        }
+    }
+
+    pub(crate) fn watermarks(&self, now: Duration) -> Watermarks {
+        let mut inner = self.lock();
+        inner.turn(now);
+        let most =
+            |phase, mutating| inner.crowds[place(phase, mutating)].most.into_iter().max().unwrap_or_default();
+        let of = |phase| ByKind { reading: most(phase, false), mutating: most(phase, true) };
+        Watermarks { waiting: of(Phase::Waiting), executing: of(Phase::Executing) }
+    }
+
+    pub(crate) fn write(&self, out: &mut String, now: Duration) {
+        let _ = write!(
+            out,
+            "# HELP {NAME} EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of the number of requests (as a fraction of the relevant limit) waiting or in regular stage of execution\n# TYPE {NAME} histogram\n"
+        );
+        let mut inner = self.lock();
+        for (phase, label) in [(Phase::Executing, "executing"), (Phase::Waiting, "waiting")] {
+            for (mutating, kind) in [(true, "mutating"), (false, "readOnly")] {
+                let ratio = &mut inner.crowds[place(phase, mutating)].ratio;
+                ratio.advance(now);
+                ratio.write(out, NAME, &format!("phase=\"{label}\",request_kind=\"{kind}\""));
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Begins another window if it is time.
+    fn turn(&mut self, now: Duration) {
+        let passed = now.saturating_sub(self.window);
+        if passed < WINDOW {
+            return;
+        }
+        self.window = now;
+        for crowd in &mut self.crowds {
+            // Nothing has changed since, so in a window that is long over there were as many as there are.
+            let last = if passed < 2 * WINDOW { crowd.most[0] } else { crowd.now };
+            crowd.most = [crowd.now, last];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watermark_stands_for_a_second_or_two() {
+        let at = Duration::from_millis;
+        let kinds = RequestCounter::new(at(0));
+        let executing = |now| kinds.watermarks(at(now)).executing;
+        kinds.moved(false, None, Some(Phase::Waiting), at(10));
+        kinds.moved(false, Some(Phase::Waiting), Some(Phase::Executing), at(20));
+        kinds.moved(false, None, Some(Phase::Executing), at(30));
+        kinds.moved(false, Some(Phase::Executing), None, at(40));
+        assert_eq!(executing(500), ByKind { reading: 2, mutating: 0 });
+        assert_eq!(executing(1_500), ByKind { reading: 2, mutating: 0 });
+        assert_eq!(executing(2_600), ByKind { reading: 1, mutating: 0 });
+        assert_eq!(kinds.watermarks(at(2_700)).waiting, ByKind::default());
+    }
+}

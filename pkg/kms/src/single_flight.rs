@@ -1,0 +1,107 @@
+//! Work that is done once for all who want it at the same time.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use encryption::Error;
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, WeakShared};
+
+type Work<V> = BoxFuture<'static, Result<V, Error>>;
+
+/// What is under way, by what it is about. Whoever is left of those who wait drives it; when nobody is, it ends.
+pub(crate) struct SingleFlight<K, V: Clone>(Arc<Mutex<HashMap<K, WeakShared<Work<V>>>>>);
+
+impl<K, V: Clone> Default for SingleFlight<K, V> {
+    fn default() -> Self {
+        SingleFlight(Arc::default())
+    }
+}
+
+/// Takes a flight from the list when it is over, be it done or given up.
+struct RemoveOnDrop<K: Eq + Hash, V: Clone>(Arc<Mutex<HashMap<K, WeakShared<Work<V>>>>>, K);
+
+impl<K: Eq + Hash, V: Clone> Drop for RemoveOnDrop<K, V> {
+    fn drop(&mut self) {
+        // If it was given up, another may have begun in the meantime. That one is done alone then.
+        locked(&self.0).remove(&self.1);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<K, V> SingleFlight<K, V>
+where
+    K: Copy + Eq + Hash + Send + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    /// Joins what is under way for `key`, or begins it.
+    pub(crate) fn join(
+        &self,
+        key: K,
+        work: impl Future<Output = Result<V, Error>> + Send + 'static,
+    ) -> Shared<Work<V>> {
+        let mut flights = locked(&self.0);
+        if let Some(flight) = flights.get(&key).and_then(WeakShared::upgrade) {
+            return flight;
+        }
+        let landing = RemoveOnDrop(Arc::clone(&self.0), key);
+        let flight = async move {
+            let _landing = landing;
+            work.await
+        };
+        let flight = flight.boxed().shared();
+        flights.extend(flight.downgrade().map(|weak| (key, weak)));
+        flight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn those_who_ask_at_the_same_time_share_the_answer_and_later_ones_do_not() {
+        let (flights, calls) = (SingleFlight::default(), Arc::new(AtomicUsize::new(0)));
+        let begin = |key: u8| {
+            let calls = Arc::clone(&calls);
+            flights.join(key, async move { Ok(calls.fetch_add(1, Relaxed)) })
+        };
+        let (first, second, other) = (begin(1), begin(1), begin(2));
+        assert_eq!((first.await, second.await, other.await), (Ok(0), Ok(0), Ok(1)));
+        assert_eq!(begin(1).await, Ok(2));
+        assert!(locked(&flights.0).is_empty());
+    }
+
+    #[tokio::test]
+    async fn whoever_stays_drives_on_what_another_has_begun() {
+        let (flights, go) = (SingleFlight::default(), Arc::new(Notify::new()));
+        let work = |answer: u8| {
+            let go = Arc::clone(&go);
+            async move {
+                go.notified().await;
+                Ok(answer)
+            }
+        };
+        let mut first = flights.join((), work(1));
+        assert!(futures::poll!(&mut first).is_pending());
+        let second = flights.join((), work(2));
+        drop(first);
+        go.notify_one();
+        assert_eq!(second.await, Ok(1));
+    }
+
+    #[test]
+    fn what_everybody_gave_up_is_forgotten() {
+        let flights = SingleFlight::<u8, ()>::default();
+        drop(flights.join(1, std::future::pending()));
+        assert!(locked(&flights.0).is_empty());
+    }
+}

@@ -1,0 +1,112 @@
+//! How heavy a change is: the bytes that it brings and those of what it changes, known before any work on them
+//! begins.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt;
+
+use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
+use endpoints::dispatch::{BODY_BYTES_MAX, Body, BoxError, Dispatch, Request};
+
+/// Whether a change is heavy. Reads what there is of a body that is or may be large, so that whoever gets a
+/// thread to work on it has all of it; the handler finds the body as it was.
+pub(super) async fn is_heavy(request: Request, dispatch: &dyn Dispatch) -> (Request, bool) {
+    if !request.context.info.is_resource {
+        // Documents do not read their body, and have themselves made by the pool, which must not wait for itself.
+        return (request, false);
+    }
+    let stored = dispatch.stored_bytes(&request.context.info);
+    let announced = request.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    if announced.is_some_and(|bytes| bytes.saturating_add(stored) <= HEAVY_WRITE_BYTES) {
+        return (request, false);
+    }
+    let (body, bytes) = read_ahead(request.body).await;
+    (Request { body, ..request }, bytes.saturating_add(stored) > HEAVY_WRITE_BYTES)
+}
+
+/// Reads a body to its end, its failure, or just past the most that anybody takes. Returns it whole again, and
+/// how many bytes were read.
+async fn read_ahead(mut rest: Body) -> (Body, usize) {
+    let (mut read, mut failure) = (BytesMut::new(), None);
+    while read.len() <= BODY_BYTES_MAX {
+        match rest.frame().await {
+            None => break,
+            Some(Ok(frame)) => read.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
+            Some(Err(error)) => {
+                failure = Some(error);
+                break;
+            }
+        }
+    }
+    let bytes = read.len();
+    let read = Some(read.freeze()).filter(|read| !read.is_empty());
+    (ReadAhead { read, failure, rest }.boxed_unsync(), bytes)
+}
+
+/// A body of which some was read already.
+struct ReadAhead {
+    read: Option<Bytes>,
+    failure: Option<BoxError>,
+    rest: Body,
+}
+
+impl http_body::Body for ReadAhead {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(read) = self.read.take() {
+            return Poll::Ready(Some(Ok(Frame::data(read))));
+        }
+        match self.failure.take() {
+            Some(failure) => Poll::Ready(Some(Err(failure))),
+            None => Pin::new(&mut self.rest).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.read.is_none() && self.failure.is_none() && self.rest.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use http_body_util::StreamBody;
+
+    /// Reads a body of these pieces ahead and then to its end: the bytes read ahead, and what its reader gets.
+    async fn check(pieces: Vec<Result<usize, &'static str>>, ahead: usize, expected: Result<usize, &str>) {
+        let frames = pieces.clone().into_iter().map(|piece| match piece {
+            Ok(bytes) => Ok(Frame::data(vec![b'x'; bytes].into())),
+            Err(text) => Err(BoxError::from(text)),
+        });
+        let body = StreamBody::new(futures::stream::iter(frames)).boxed_unsync();
+        let (body, read) = read_ahead(body).await;
+        assert_eq!(read, ahead, "{pieces:?}");
+        let collected = body.collect().await.map(|body| body.to_bytes().len());
+        assert_eq!(
+            collected.map_err(|error| error.to_string()),
+            expected.map_err(str::to_owned),
+            "{pieces:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_body_that_was_read_ahead_is_the_same_body() {
+        check(vec![], 0, Ok(0)).await;
+        check(vec![Ok(1), Ok(0), Ok(70_000)], 70_001, Ok(70_001)).await;
+        check(vec![Ok(5), Err("reset")], 5, Err("reset")).await;
+        check(vec![Ok(BODY_BYTES_MAX), Ok(1), Ok(9)], BODY_BYTES_MAX + 1, Ok(BODY_BYTES_MAX + 10)).await;
+    }
+}

@@ -1,0 +1,216 @@
+//! The strict reader in front of an HTTP/1.1 connection.
+//!
+//! The parser behind reads leniently: it drops empty lines before a request, needs no `Host`, and takes the last
+//! of several codings. So it is only given what was found to have one meaning ([`head`], [`chunks`]), one
+//! request at a time. What is refused ends the connection behind the answers to what came before it, as the
+//! parser sees the end of its input there; [`Heads`] leaves the refusal to be said by whoever drives the
+//! connection.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
+pub(crate) mod chunks;
+pub(crate) mod head;
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::connection::Peer;
+use chunks::Chunks;
+use head::{Framing, Refusal};
+
+/// Room for a request's head, in bytes, as upstream's.
+pub(crate) const HEAD_BYTES_MAX: usize = 1 << 20;
+
+/// A stream of requests that have been looked at.
+pub(crate) struct StrictReader<S> {
+    stream: S,
+    peer: Arc<Peer>,
+    at: At,
+    /// What has come and was not given on: a head that is not complete, or what came behind a request.
+    held: Vec<u8>,
+    /// How much of a head in `held` has been looked at for its end.
+    seen: usize,
+    /// Requests that were given on.
+    given: u64,
+}
+
+/// What the next byte belongs to.
+enum At {
+    Head,
+    /// So many bytes that are known to belong to the request: its head, and a body of known length.
+    Pass(u64, Option<Chunks>),
+    Chunks(Chunks),
+    Refused,
+}
+
+impl<S> StrictReader<S> {
+    /// The requests of a peer. Nothing has been read of them.
+    pub(crate) fn new(stream: S, peer: Arc<Peer>) -> Self {
+        StrictReader { stream, peer, at: At::Head, held: Vec::new(), seen: 0, given: 0 }
+    }
+
+    /// Looks at what is held for a whole head, and says how far it may be given on.
+    fn look(&mut self) -> Option<At> {
+        let found = head::end(&self.held, self.seen).and_then(|end| {
+            self.seen = self.held.len();
+            match end {
+                Some(end) if end <= HEAD_BYTES_MAX => {
+                    let framing = head::read(self.held.get(..end).unwrap_or_default())?;
+                    Ok(Some((u64::try_from(end).unwrap_or(u64::MAX), framing)))
+                }
+                None if self.held.len() <= HEAD_BYTES_MAX => Ok(None),
+                _ => Err(Refusal::TooLarge),
+            }
+        });
+        match found {
+            Ok(None) => None,
+            Ok(Some((end, framing))) => {
+                self.given = self.given.wrapping_add(1);
+                self.seen = 0;
+                Some(match framing {
+                    Framing::Sized(length) => At::Pass(end.saturating_add(length), None),
+                    Framing::Chunked => At::Pass(end, Some(Chunks::default())),
+                })
+            }
+            Err(refusal) => {
+                self.peer.refuse(refusal);
+                self.held = Vec::new();
+                Some(At::Refused)
+            }
+        }
+    }
+
+    /// Gives on what is held, up to a number of bytes.
+    fn give(&mut self, buf: &mut ReadBuf<'_>, bytes_max: usize) {
+        let length = self.held.len().min(bytes_max).min(buf.remaining());
+        let rest = self.held.split_off(length);
+        buf.put_slice(&self.held);
+        self.held = rest;
+    }
+}
+
+impl<S: AsyncRead + Unpin> StrictReader<S> {
+    /// Reads what has not been looked at yet and holds it. False at the end of the stream.
+    fn poll_hold(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<bool>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        let come = buf.filled().get(before..).unwrap_or_default();
+        self.held.extend_from_slice(come);
+        let any = !come.is_empty();
+        buf.set_filled(before);
+        Poll::Ready(Ok(any))
+    }
+
+    /// Reads up to a number of bytes, those that are held first.
+    fn poll_pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+        bytes_max: usize,
+    ) -> Poll<io::Result<()>> {
+        if !self.held.is_empty() {
+            self.give(buf, bytes_max);
+            return Poll::Ready(Ok(()));
+        }
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        let end = before.saturating_add(bytes_max).min(buf.filled().len());
+        self.held.extend_from_slice(buf.filled().get(end..).unwrap_or_default());
+        buf.set_filled(end);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for StrictReader<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        loop {
+            if this.peer.is_opaque() {
+                return this.poll_pass(cx, buf, usize::MAX);
+            }
+            match &mut this.at {
+                At::Refused => return Poll::Ready(Ok(())),
+                At::Head if this.held.len() > this.seen => {
+                    // The next request waits for the answer to the last: a refusal comes behind it.
+                    ready!(this.peer.poll_answered(cx, this.given));
+                    if let Some(next) = this.look() {
+                        this.at = next;
+                    }
+                }
+                At::Head => {
+                    if !ready!(this.poll_hold(cx, buf))? {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+                At::Pass(0, chunks) => this.at = chunks.take().map_or(At::Head, At::Chunks),
+                At::Pass(left, _) => {
+                    let before = buf.remaining();
+                    let bytes_max = usize::try_from(*left).unwrap_or(usize::MAX);
+                    ready!(this.poll_pass(cx, buf, bytes_max))?;
+                    let passed = before.saturating_sub(buf.remaining());
+                    if let At::Pass(left, _) = &mut this.at {
+                        *left = left.saturating_sub(u64::try_from(passed).unwrap_or(u64::MAX));
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                At::Chunks(chunks) if chunks.is_done() => this.at = At::Head,
+                At::Chunks(chunks) => {
+                    let room = this.held.len().min(buf.remaining());
+                    let known = this.held.get(..room).unwrap_or_default();
+                    let passed = chunks.read(known).map_err(invalid)?;
+                    if passed > 0 {
+                        this.give(buf, passed);
+                        return Poll::Ready(Ok(()));
+                    }
+                    if !ready!(this.poll_hold(cx, buf))? {
+                        return Poll::Ready(Ok(()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn invalid(error: chunks::Malformed) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for StrictReader<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    /// Leaves the stream open if there is still a refusal to be said.
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.peer.refusal() {
+            Some(_) => Poll::Ready(Ok(())),
+            None => Pin::new(&mut self.stream).poll_shutdown(cx),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Claims about what certificates are worth as time goes on and authorities change.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use rustls_pki_types::pem::PemObject;
+
+use super::*;
+use crate::testing::NOW;
+use crate::tls::self_signed::{CertificatePair, Usage, authority, issue};
+use crate::tls::{CertificateFiles, TlsContents, TlsFiles, TlsOptions};
+
+const DAY: i64 = 24 * 3600;
+
+/// What the files of a server hold that believes these authorities.
+fn contents(
+    server: &CertificatePair,
+    clients: &[&CertificatePair],
+    proxies: &[&CertificatePair],
+) -> TlsContents {
+    let files = TlsFiles {
+        default: CertificateFiles { certificate: PathBuf::new(), key: PathBuf::new() },
+        sni: Vec::new(),
+        client_authorities: vec![PathBuf::new(); clients.len()],
+        proxy_authorities: vec![PathBuf::new(); proxies.len()],
+        loopback: None,
+    };
+    let pems =
+        |pairs: &[&CertificatePair]| pairs.iter().map(|pair| pair.certificate.clone().into_bytes()).collect();
+    TlsContents {
+        files,
+        default: (server.certificate.clone().into_bytes(), server.key.clone().into_bytes()),
+        sni: Vec::new(),
+        client_authorities: pems(clients),
+        proxy_authorities: pems(proxies),
+    }
+}
+
+struct World {
+    server: CertificatePair,
+    tls: Arc<ArcSwap<Tls>>,
+}
+
+impl World {
+    fn believing(clients: &[&CertificatePair], proxies: &[&CertificatePair]) -> Self {
+        let server = authority("server", NOW).unwrap();
+        let tls = Tls::new(&contents(&server, clients, proxies), &TlsOptions::default()).unwrap();
+        World { server, tls: Arc::new(ArcSwap::from_pointee(tls)) }
+    }
+
+    fn believe(&self, clients: &[&CertificatePair], proxies: &[&CertificatePair]) {
+        let tls = Tls::new(&contents(&self.server, clients, proxies), &TlsOptions::default()).unwrap();
+        self.tls.store(Arc::new(tls));
+    }
+
+    fn shows(&self, leaf: &CertificatePair) -> ClientCertificates {
+        let der = CertificateDer::from_pem_slice(leaf.certificate.as_bytes()).unwrap();
+        ClientCertificates::new(&[der], Arc::clone(&self.tls)).unwrap()
+    }
+}
+
+/// Whether clients' and proxies' authorities vouch for it; `None` without any.
+fn worth(shown: &ClientCertificates, now: i64) -> (Option<bool>, Option<bool>) {
+    let verified = |one: &PresentedCertificate| matches!(one, PresentedCertificate::Verified(_));
+    let verdict = shown.verdict(now);
+    let PresentedCertificates { client, proxy } = &verdict.certificates;
+    (client.as_ref().map(verified), proxy.as_ref().map(verified))
+}
+
+fn of(authority: &CertificatePair, now: i64) -> CertificatePair {
+    issue(authority, "carol", &[], &Usage::Client, now).unwrap()
+}
+
+#[test]
+fn an_authority_that_is_taken_away_stops_counting_on_an_open_connection() {
+    let (one, other) = (authority("one", NOW).unwrap(), authority("other", NOW).unwrap());
+    let world = World::believing(&[&one, &other], &[&other]);
+    let shown = world.shows(&of(&one, NOW));
+    assert_eq!(worth(&shown, NOW), (Some(true), Some(false)));
+    world.believe(&[&other], &[&one]);
+    assert_eq!(worth(&shown, NOW), (Some(false), Some(true)));
+    world.believe(&[&one], &[]);
+    assert_eq!(worth(&shown, NOW), (Some(true), None));
+    world.believe(&[], &[]);
+    assert_eq!(worth(&shown, NOW), (None, None));
+}
+
+#[test]
+fn a_certificate_counts_while_it_is_valid_and_so_does_its_authority() {
+    let ca = authority("ca", NOW).unwrap();
+    let world = World::believing(&[&ca], &[]);
+    let check = |issued: i64, times: &[(i64, bool)]| {
+        let shown = world.shows(&of(&ca, issued));
+        for (now, expected) in times {
+            assert_eq!(worth(&shown, *now).0, Some(*expected), "{}", now - NOW);
+        }
+    };
+    let (begin, end) = (NOW - 3600, NOW + 365 * DAY);
+    check(NOW, &[(begin - 1, false), (begin, true), (end, true), (end + 1, false), (NOW, true)]);
+    let end_of_authority = NOW + 3650 * DAY;
+    check(NOW + 3600 * DAY, &[(NOW, false), (end_of_authority, true), (end_of_authority + 1, false)]);
+}
+
+#[test]
+fn an_expired_authority_does_not_take_others_along() {
+    let (old, young) = (authority("old", NOW).unwrap(), authority("young", NOW + 3000 * DAY).unwrap());
+    let world = World::believing(&[&old, &young], &[]);
+    let later = NOW + 3651 * DAY;
+    assert_eq!(worth(&world.shows(&of(&young, later)), later).0, Some(true));
+    assert_eq!(worth(&world.shows(&of(&old, later)), later).0, Some(false));
+}
+
+#[test]
+fn nothing_is_verified_again_while_nothing_changes() {
+    let ca = authority("ca", NOW).unwrap();
+    let world = World::believing(&[&ca], &[]);
+    for leaf in [of(&ca, NOW), of(&world.server, NOW)] {
+        let shown = world.shows(&leaf);
+        let first = shown.verdict(NOW);
+        assert!(Arc::ptr_eq(&first, &shown.verdict(NOW)));
+        assert!(Arc::ptr_eq(&first, &shown.verdict(NOW + 364 * DAY)));
+        assert!(Arc::ptr_eq(&first, &shown.verdict(NOW - 1)), "a clock may go back");
+        assert!(!Arc::ptr_eq(&first, &shown.verdict(NOW + 366 * DAY)));
+    }
+    let shown = world.shows(&of(&ca, NOW));
+    let before = shown.verdict(NOW);
+    world.believe(&[&ca], &[]);
+    assert!(!Arc::ptr_eq(&before, &shown.verdict(NOW)), "another generation may think otherwise");
+}

@@ -1,0 +1,157 @@
+//! Taking turns at a key: writers that got in each other's way go on one after the other.
+//!
+//! Optimistic writers of one key that retry at once waste a transaction for every other writer that is
+//! at work: n of them need about n²/2. In a queue each needs one, because it begins with what the
+//! one before it wrote. The queue exists only from the first conflict until nobody is left in it, and
+//! nothing but speed hangs on it: other processes write to the same key whenever they like.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::OwnedMutexGuard;
+
+use crate::KeyValue;
+
+/// The queues of one store's contended keys. As long as there are writers: whoever bounds these bounds
+/// it, and whoever gives up leaves it.
+#[derive(Debug, Default)]
+pub struct KeyQueues {
+    queues: Mutex<HashMap<Box<str>, Queue>>,
+}
+
+/// What a key holds according to the last one in the queue who wrote it. Locked in the order of
+/// arrival.
+type Slot = Arc<tokio::sync::Mutex<Option<KeyValue>>>;
+
+#[derive(Debug, Default)]
+struct Queue {
+    slot: Slot,
+    /// How many [`Turn`]s there are, waiting ones included.
+    turns: usize,
+}
+
+impl KeyQueues {
+    /// Waits for a turn at `key` if there is a queue for it.
+    pub(crate) async fn join<'t>(&'t self, key: &'t str) -> Option<QueueGuard<'t>> {
+        let slot = self.queues().get_mut(key)?.enter();
+        Some(QueueGuard::wait(self, key, slot).await)
+    }
+
+    /// Waits for a turn at `key`, behind all who wait already.
+    pub(crate) async fn queue<'t>(&'t self, key: &'t str) -> QueueGuard<'t> {
+        let slot = self.queues().entry(key.into()).or_default().enter();
+        QueueGuard::wait(self, key, slot).await
+    }
+
+    /// Every change under the lock is complete, so a poisoned lock is still good.
+    fn queues(&self) -> MutexGuard<'_, HashMap<Box<str>, Queue>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// The slot to wait for; a [`Turn`] has to be made of it at once.
+    fn enter(&mut self) -> Slot {
+        self.turns += 1;
+        Arc::clone(&self.slot)
+    }
+}
+
+/// A place in the queue; dropping it lets the next one in.
+#[derive(Debug)]
+pub(crate) struct QueueGuard<'t> {
+    turns: &'t KeyQueues,
+    key: &'t str,
+    /// `None` while waiting.
+    slot: Option<OwnedMutexGuard<Option<KeyValue>>>,
+}
+
+impl<'t> QueueGuard<'t> {
+    async fn wait(turns: &'t KeyQueues, key: &'t str, slot: Slot) -> Self {
+        // Made before waiting, so that who gives up leaves the queue.
+        let mut turn = QueueGuard { turns, key, slot: None };
+        turn.slot = Some(slot.lock_owned().await);
+        turn
+    }
+
+    /// What the one before wrote, if that is newer than `known`.
+    pub(crate) fn newer(&mut self, known: Option<&KeyValue>) -> Option<KeyValue> {
+        let known = known.map_or(0, |kv| kv.mod_revision);
+        self.slot.as_deref_mut()?.take().filter(|kv| kv.mod_revision > known)
+    }
+
+    /// Leaves what was written to the next one.
+    pub(crate) fn leave(&mut self, written: KeyValue) {
+        if let Some(slot) = self.slot.as_deref_mut() {
+            *slot = Some(written);
+        }
+    }
+}
+
+impl Drop for QueueGuard<'_> {
+    fn drop(&mut self) {
+        self.slot = None;
+        let mut queues = self.turns.queues();
+        let Some(queue) = queues.get_mut(self.key) else { return };
+        queue.turns = queue.turns.saturating_sub(1);
+        if queue.turns == 0 {
+            queues.remove(self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use bytes::Bytes;
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn written(mod_revision: i64) -> KeyValue {
+        KeyValue::new("/a", Bytes::new(), mod_revision)
+    }
+
+    #[test]
+    fn nobody_joins_where_there_is_no_queue() {
+        let turns = KeyQueues::default();
+        assert!(turns.join("/a").now_or_never().unwrap().is_none());
+        let turn = turns.queue("/a").now_or_never().unwrap();
+        assert!(turns.join("/b").now_or_never().unwrap().is_none());
+        assert!(turns.join("/a").now_or_never().is_none(), "it waits");
+        drop(turn);
+        assert!(turns.queues().is_empty());
+    }
+
+    #[test]
+    fn each_turn_has_what_the_one_before_left_in_the_order_of_arrival() {
+        let turns = KeyQueues::default();
+        let mut first = turns.queue("/a").now_or_never().unwrap();
+        let (mut second, mut third) = (Box::pin(turns.join("/a")), Box::pin(turns.queue("/a")));
+        assert!(second.as_mut().now_or_never().is_none() && third.as_mut().now_or_never().is_none());
+        first.leave(written(7));
+        drop(first);
+        assert!(third.as_mut().now_or_never().is_none(), "the second comes first");
+        let mut second = second.now_or_never().unwrap().unwrap();
+        assert_eq!(second.newer(Some(&written(6))), Some(written(7)));
+        second.leave(written(8));
+        drop(second);
+        let mut third = third.now_or_never().unwrap();
+        assert_eq!(third.newer(Some(&written(8))), None, "it is known");
+        drop(third);
+        assert!(turns.queues().is_empty());
+    }
+
+    #[test]
+    fn who_gives_up_keeps_nobody_waiting() {
+        let turns = KeyQueues::default();
+        let first = turns.queue("/a").now_or_never().unwrap();
+        let mut gives_up = Box::pin(turns.queue("/a"));
+        let mut waits = Box::pin(turns.queue("/a"));
+        assert!(gives_up.as_mut().now_or_never().is_none() && waits.as_mut().now_or_never().is_none());
+        drop(first);
+        drop(gives_up);
+        drop(waits.now_or_never().unwrap());
+        assert!(turns.queues().is_empty());
+    }
+}
