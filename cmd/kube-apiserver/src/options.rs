@@ -189,7 +189,7 @@ fn leadership(flags: &Flags) -> LeadershipTimes {
 fn egress(flags: &Flags, errors: &mut Vec<String>) -> Egress {
     let file = path(flags, "egress-selector-config-file").filter(|path| path.exists());
     let read = file.map(|path| controlplane::config::egress(&path)).transpose();
-    read.map_err(|error| errors.push(error)).ok().flatten().unwrap_or_default()
+    read.map_err(|error| errors.push(error.to_string())).ok().flatten().unwrap_or_default()
 }
 
 /// Which resources are kept in memory.

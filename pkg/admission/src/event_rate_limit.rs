@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::tree::{child, text};
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
 use component_base::clock::Clock;
 use schema::object::Object;
@@ -79,7 +79,7 @@ impl Plugin for EventRateLimit {
             None => Ok(()),
             Some(why) => {
                 let message = format!("Too many requests: {why}");
-                Err(Status::failure(429, "TooManyRequests", message).into())
+                Err(Status::failure(429, Reason::TooManyRequests, message).into())
             }
         }
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api::resources::{self, Resource};
+use apimachinery::status::Reason;
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
@@ -41,7 +42,7 @@ impl Plugin for NamespaceAutoProvision {
         let mut namespace = Object::new();
         object::set(&mut namespace, &["metadata", "name"], a.namespace);
         match self.writes.create(self.namespaces, namespace).await {
-            Err(status) if status.reason != "AlreadyExists" => Err(a.forbidden(&status.message)),
+            Err(status) if status.reason != Reason::AlreadyExists => Err(a.forbidden(&status.message)),
             _ => Ok(()),
         }
     }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use ::api::catalog::{Proxied, ProxiedVersion};
 use ::api::resources::{self, Handle};
+use apimachinery::status::Reason;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use client::{Address, Dialer};
@@ -308,7 +309,7 @@ impl Aggregator {
                 ApiService::of(current).place.is_none().then(|| verdict.told(current, now))?
             };
             if let Err(status) = self.status.reconcile("", &service.name, &wanted).await
-                && status.reason != "NotFound"
+                && status.reason != Reason::NotFound
             {
                 tracing::warn!(name = service.name, error = status.message, "an APIService's status");
                 well = false;

@@ -12,6 +12,7 @@ use ::api::options::Preconditions;
 use ::api::resources::{self, Handle};
 use ::api::tree::{child, integer, text};
 use apiextensions::CustomVersions;
+use apimachinery::status::Reason;
 use jsontree::{Value, json};
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use registry::{Client, Registry, meta};
@@ -270,7 +271,7 @@ impl ApiServices {
         match removed {
             Ok(_) => true,
             // There is another one now.
-            Err(status) if status.reason == "Conflict" => true,
+            Err(status) if status.reason == Reason::Conflict => true,
             Err(status) => {
                 tracing::warn!(name, error = status.message, "an APIService could not be removed");
                 false

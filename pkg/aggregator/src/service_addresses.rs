@@ -164,7 +164,8 @@ impl ServiceAddresses {
     pub fn of_webhooks(&self) -> webhook::ServiceResolver {
         let addresses = self.clone();
         Arc::new(move |namespace, name, port| {
-            addresses.resolve(namespace, name, i32::from(port)).map_err(|status| status.message.clone())
+            let address = addresses.resolve(namespace, name, i32::from(port));
+            address.map_err(|status| client::Error::Connect(status.message.clone()))
         })
     }
 }

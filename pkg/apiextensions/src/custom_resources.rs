@@ -21,6 +21,7 @@ use std::time::Duration;
 use ::api::resources::custom::BULK;
 use ::api::resources::{self, Handle};
 use apimachinery::gvk::GroupResource;
+use apimachinery::status::Reason;
 use endpoints::served::ResourceRequests;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
@@ -301,7 +302,7 @@ impl CustomResources {
             Ok(amended) if amended.revision == definition.revision => Outcome::Settled { serves },
             Ok(_) => Outcome::Written,
             // It went, or will be seen again as somebody else left it.
-            Err(status) if matches!(&*status.reason, "NotFound" | "Conflict") => Outcome::Written,
+            Err(status) if matches!(status.reason, Reason::NotFound | Reason::Conflict) => Outcome::Written,
             Err(status) => {
                 tracing::warn!(name = definition.name, error = status.message, "a definition's status");
                 Outcome::Failed

@@ -2,14 +2,15 @@
 //! codes and texts (apimachinery `api/errors`).
 
 mod invalid;
-
-use std::borrow::Cow;
+mod reason;
 
 use serde::Serialize;
 
 use crate::field::ErrorList;
 use crate::go_quote::quote;
 use crate::gvk::{GroupKind, GroupResource};
+
+pub use reason::Reason;
 
 /// A machine-readable cause inside [`Details`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -76,9 +77,8 @@ pub struct Status {
     /// Text for people; tools match some of them.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Machine-readable reason, for example `NotFound`; empty when unknown.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub reason: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Reason::is_unknown")]
+    pub reason: Reason,
     /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
@@ -97,14 +97,14 @@ pub const OPTIMISTIC_LOCK: &str =
 
 impl Status {
     /// A failure with a code, a reason and a text, without details.
-    pub fn failure(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+    pub fn failure(code: u16, reason: Reason, message: impl Into<String>) -> Self {
         Status {
             kind: "Status",
             api_version: "v1",
             metadata: ListMeta::default(),
             status: "Failure",
             message: message.into(),
-            reason: reason.into(),
+            reason,
             details: None,
             code,
         }
@@ -112,7 +112,12 @@ impl Status {
 
     /// The answer to a deletion that returns no object.
     pub fn success(details: Details) -> Self {
-        Status { status: "Success", details: Some(Box::new(details)), code: 0, ..Status::failure(0, "", "") }
+        Status {
+            status: "Success",
+            details: Some(Box::new(details)),
+            code: 0,
+            ..Status::failure(0, Reason::Unknown, "")
+        }
     }
 
     /// The same without `kind` and `apiVersion`, so that clients do not take it for a Status: upstream writes a few so.
@@ -141,13 +146,13 @@ impl Status {
 
     /// 404 for an object.
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
-        Status::failure(404, "NotFound", format!("{resource} {} not found", quote(name)))
+        Status::failure(404, Reason::NotFound, format!("{resource} {} not found", quote(name)))
             .with_details(details_of(resource, name))
     }
 
     /// 409 on creating what exists.
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
-        Status::failure(409, "AlreadyExists", format!("{resource} {} already exists", quote(name)))
+        Status::failure(409, Reason::AlreadyExists, format!("{resource} {} already exists", quote(name)))
             .with_details(details_of(resource, name))
     }
 
@@ -157,7 +162,7 @@ impl Status {
             "{resource} {} already exists, the server was not able to generate a unique name for the object",
             quote(name)
         );
-        Status::failure(409, "AlreadyExists", message)
+        Status::failure(409, Reason::AlreadyExists, message)
             .with_details(details_of(resource, name))
             .with_retry_after(1)
     }
@@ -165,7 +170,7 @@ impl Status {
     /// 409 on a write that lost against another, or whose preconditions fail.
     pub fn conflict(resource: &GroupResource, name: &str, cause: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {resource} {}: {cause}", quote(name));
-        Status::failure(409, "Conflict", message).with_details(details_of(resource, name))
+        Status::failure(409, Reason::Conflict, message).with_details(details_of(resource, name))
     }
 
     /// 422 for an object that breaks the rules of its kind. Equal messages are folded. What would make
@@ -176,7 +181,7 @@ impl Status {
 
     /// 401.
     pub fn unauthorized() -> Self {
-        Status::failure(401, "Unauthorized", "Unauthorized")
+        Status::failure(401, Reason::Unauthorized, "Unauthorized")
     }
 
     /// 403 for an object or a collection (empty name).
@@ -186,25 +191,25 @@ impl Status {
             (false, true) => format!("{resource} is forbidden: {cause}"),
             (false, false) => format!("{resource} {} is forbidden: {cause}", quote(name)),
         };
-        Status::failure(403, "Forbidden", message).with_details(details_of(resource, name))
+        Status::failure(403, Reason::Forbidden, message).with_details(details_of(resource, name))
     }
 
     /// 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Status::failure(400, "BadRequest", message)
+        Status::failure(400, Reason::BadRequest, message)
     }
 
     /// 405 for an action that a resource does not support.
     pub fn method_not_supported(resource: &GroupResource, action: &str) -> Self {
         let message = format!("{action} is not supported on resources of kind \"{resource}\"");
-        Status::failure(405, "MethodNotAllowed", message).with_details(details_of(resource, ""))
+        Status::failure(405, Reason::MethodNotAllowed, message).with_details(details_of(resource, ""))
     }
 
     /// 405 for a method that a path does not have.
     pub fn method_not_allowed() -> Self {
         Status::failure(
             405,
-            "MethodNotAllowed",
+            Reason::MethodNotAllowed,
             "the server does not allow this method on the requested resource",
         )
         .with_details(Details::default())
@@ -213,7 +218,7 @@ impl Status {
     /// 406 listing what could be had instead.
     pub fn not_acceptable(accepted: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", accepted.join(", "));
-        Status::failure(406, "NotAcceptable", message)
+        Status::failure(406, Reason::NotAcceptable, message)
     }
 
     /// 415 for a body that no decoder takes.
@@ -222,30 +227,30 @@ impl Status {
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
         );
-        Status::failure(415, "UnsupportedMediaType", message)
+        Status::failure(415, Reason::UnsupportedMediaType, message)
     }
 
     /// 413 for a body over the limit.
     pub fn request_entity_too_large(message: impl Into<String>) -> Self {
-        Status::failure(413, "RequestEntityTooLarge", message)
+        Status::failure(413, Reason::RequestEntityTooLarge, message)
     }
 
     /// 410 for a revision or token that is too old.
     pub fn expired(message: impl Into<String>) -> Self {
-        Status::failure(410, "Expired", message)
+        Status::failure(410, Reason::Expired, message)
     }
 
     /// 500 with a cause that upstream shows to the client.
     pub fn internal_error(cause: impl Into<String>) -> Self {
         let cause = cause.into();
-        Status::failure(500, "InternalError", format!("Internal error occurred: {cause}")).with_details(
+        Status::failure(500, Reason::InternalError, format!("Internal error occurred: {cause}")).with_details(
             Details { causes: vec![Cause { message: cause, ..Cause::default() }], ..Details::default() },
         )
     }
 
     /// 500 of an error that upstream does not map: only the text, no reason.
     pub fn unmapped(message: impl Into<String>) -> Self {
-        Status::failure(500, "", message)
+        Status::failure(500, Reason::Unknown, message)
     }
 
     /// 500 ServerTimeout: storage did not answer, try again.
@@ -253,14 +258,14 @@ impl Status {
         let message = format!(
             "The {operation} operation against {resource} could not be completed at this time, please try again."
         );
-        Status::failure(500, "ServerTimeout", message)
+        Status::failure(500, Reason::ServerTimeout, message)
             .with_details(details_of(resource, ""))
             .with_retry_after(retry_after)
     }
 
     /// 504 for a request that ran out of time.
     pub fn timeout(cause: &str, retry_after: i32) -> Self {
-        Status::failure(504, "Timeout", format!("Timeout: {cause}"))
+        Status::failure(504, Reason::Timeout, format!("Timeout: {cause}"))
             .with_details(Details { retry_after_seconds: retry_after, ..Details::default() })
     }
 
@@ -278,12 +283,12 @@ impl Status {
 
     /// 429.
     pub fn too_many_requests(message: &str, retry_after: i32) -> Self {
-        Status::failure(429, "TooManyRequests", message).with_retry_after(retry_after)
+        Status::failure(429, Reason::TooManyRequests, message).with_retry_after(retry_after)
     }
 
     /// 404 for a path or resource that is not served.
     pub fn unknown_path() -> Self {
-        Status::failure(404, "NotFound", "the server could not find the requested resource")
+        Status::failure(404, Reason::NotFound, "the server could not find the requested resource")
             .with_details(Details::default())
     }
 }

@@ -8,6 +8,7 @@
 
 mod batch;
 mod content;
+mod error;
 mod event;
 mod figures;
 mod file;
@@ -18,6 +19,7 @@ mod sink;
 
 pub use batch::{Batch, BatchOptions, Throttle};
 pub use content::Content;
+pub use error::Error;
 pub use event::{BodyObjectMeta, Event, ObjectReference, RequestRecord, ResponseStatus, write_list};
 pub use figures::Figures;
 pub use file::{File, FileOptions};

@@ -5,7 +5,7 @@ mod validate;
 
 use authorization::Attributes;
 
-use crate::{Level, Stages};
+use crate::{Error, Level, Stages};
 
 /// What is recorded. The first rule that matches a request decides; without one it is not recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl Policy {
     ///
     /// # Errors
     /// What upstream says of a policy that it does not start with.
-    pub fn parse(text: &[u8]) -> Result<(Self, Option<String>), String> {
+    pub fn parse(text: &[u8]) -> Result<(Self, Option<String>), Error> {
         let (file, strict) = decode::file(text)?;
         let policy = validate::policy(file)?;
         if policy.rules.is_empty() {
-            Err("loaded illegal policy with 0 rules".to_owned())
+            Err(Error::Invalid("loaded illegal policy with 0 rules".to_owned()))
         } else {
             Ok((policy, strict))
         }

@@ -6,7 +6,7 @@ use apimachinery::user_info::{GROUP_AUTHENTICATED, UserInfo};
 use async_trait::async_trait;
 use jsontree::{Object, Value};
 
-use crate::{Attributes, Authorizer, Decision, PathRule, ResourceRule, Rules};
+use crate::{Attributes, Authorizer, Decision, Error, PathRule, ResourceRule, Rules};
 
 const GROUP: &str = "abac.authorization.kubernetes.io";
 /// How long a line may be, in bytes; upstream's reader of lines takes no longer ones.
@@ -33,11 +33,13 @@ impl Policies {
     ///
     /// # Errors
     /// The first line that is no policy, in words for an operator.
-    pub fn parse(path: &str, text: &str) -> Result<Self, String> {
+    pub fn parse(path: &str, text: &str) -> Result<Self, Error> {
         let mut policies = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if line.len() > LINE_BYTES_MAX {
-                return Err(format!("error reading policy file {path}: bufio.Scanner: token too long"));
+                return Err(Error::Invalid(format!(
+                    "error reading policy file {path}: bufio.Scanner: token too long"
+                )));
             }
             if line.trim().is_empty() || line.trim_start().starts_with('#') {
                 continue;
@@ -50,26 +52,28 @@ impl Policies {
     }
 }
 
-fn policy(line: &str) -> Result<Policy, String> {
+fn policy(line: &str) -> Result<Policy, Error> {
     let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    let members = value.as_object().ok_or("a policy must be an object")?;
+    let members = value.as_object().ok_or_else(|| Error::Invalid("a policy must be an object".to_owned()))?;
     let (version, kind) = (text(members, "apiVersion")?, text(members, "kind")?);
     match (version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')), &*kind) {
         (Some("v1beta1"), "Policy") => {
             let none = Object::new();
             let spec = match members.get("spec") {
                 None | Some(Value::Null) => &none,
-                Some(spec) => spec.as_object().ok_or("spec must be an object")?,
+                Some(spec) => {
+                    spec.as_object().ok_or_else(|| Error::Invalid("spec must be an object".to_owned()))?
+                }
             };
             of_spec(spec)
         }
         (Some("v0"), "Policy" | "") => unversioned(members),
         _ if version.is_empty() && matches!(&*kind, "" | "Policy") => unversioned(members),
-        _ => Err(format!("no kind {kind:?} is registered for version {version:?}")),
+        _ => Err(Error::Invalid(format!("no kind {kind:?} is registered for version {version:?}"))),
     }
 }
 
-fn of_spec(spec: &Object) -> Result<Policy, String> {
+fn of_spec(spec: &Object) -> Result<Policy, Error> {
     let policy = Policy {
         user: text(spec, "user")?,
         group: text(spec, "group")?,
@@ -83,7 +87,7 @@ fn of_spec(spec: &Object) -> Result<Policy, String> {
 }
 
 /// Policies of the first version, whose empty members stand for everything.
-fn unversioned(members: &Object) -> Result<Policy, String> {
+fn unversioned(members: &Object) -> Result<Policy, Error> {
     let mut policy = Policy {
         user: text(members, "user")?,
         group: text(members, "group")?,
@@ -116,19 +120,19 @@ fn authenticated_for_all(policy: Policy) -> Policy {
     }
 }
 
-fn text(members: &Object, name: &str) -> Result<String, String> {
+fn text(members: &Object, name: &str) -> Result<String, Error> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.to_string()),
-        Some(_) => Err(format!("{name} must be a string")),
+        Some(_) => Err(Error::Invalid(format!("{name} must be a string"))),
     }
 }
 
-fn flag(members: &Object, name: &str) -> Result<bool, String> {
+fn flag(members: &Object, name: &str) -> Result<bool, Error> {
     match members.get(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
-        Some(_) => Err(format!("{name} must be true or false")),
+        Some(_) => Err(Error::Invalid(format!("{name} must be true or false"))),
     }
 }
 
@@ -264,7 +268,8 @@ mod tests {
     fn comments_are_left_out_and_lines_that_are_no_policies_are_named() {
         assert_eq!(Policies::parse("f", "# a\n\n  \n{}").unwrap().0.len(), 1);
         let check = |text: &str, expected: &str| {
-            assert_eq!(Policies::parse("f", text), Err(format!("error reading policy file f{expected}")));
+            let refused = Policies::parse("f", text).unwrap_err().to_string();
+            assert_eq!(refused, format!("error reading policy file f{expected}"));
         };
         check("\n{\"user\":1}", ", line 2: {\"user\":1}: user must be a string");
         check("{\"readonly\":\"x\"}", ", line 1: {\"readonly\":\"x\"}: readonly must be true or false");

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use apimachinery::field;
 
+use crate::Error;
 use crate::Mode;
 use crate::webhook::Options;
 
@@ -58,9 +59,10 @@ impl Configuration {
     ///
     /// # Errors
     /// What upstream says of the text.
-    pub fn parse(text: &[u8], required: &BTreeSet<Mode>) -> Result<Self, String> {
-        let file = decode::file(text)
-            .map_err(|error| format!("failed to load AuthorizationConfiguration from file: {error}"))?;
+    pub fn parse(text: &[u8], required: &BTreeSet<Mode>) -> Result<Self, Error> {
+        let file = decode::file(text).map_err(|error| {
+            Error::Invalid(format!("failed to load AuthorizationConfiguration from file: {error}"))
+        })?;
         let config = validate::checked(&file).map_err(|errors| {
             field::aggregate(&errors).unwrap_or_else(|| "the configuration is invalid".to_owned())
         })?;
@@ -77,8 +79,8 @@ impl Configuration {
         }
         match errors.as_slice() {
             [] => Ok(config),
-            [one] => Err(one.clone()),
-            many => Err(format!("[{}]", many.join(", "))),
+            [one] => Err(Error::Invalid(one.clone())),
+            many => Err(Error::Invalid(format!("[{}]", many.join(", ")))),
         }
     }
 

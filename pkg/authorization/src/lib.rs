@@ -4,6 +4,7 @@ mod abac;
 mod attributes;
 mod authorizer;
 pub mod config;
+mod error;
 mod figures;
 mod mode;
 pub mod node;
@@ -18,6 +19,7 @@ pub use authorizer::{
     AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, Denial, Failure, LoadFuture, MastersOnly,
     Member, Unauthorized, Union, authorize, forbidden, require,
 };
+pub use error::Error;
 pub use figures::{Figures, Series};
 pub use mode::{AuthorizerDeps, Connect, Mode};
 pub use reload::{Reload, Reloadable};

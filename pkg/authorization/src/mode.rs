@@ -10,7 +10,7 @@ use crate::figures::Figures;
 use crate::node::{Graphs, NodeAuthorizer, Policy};
 use crate::rbac::{Rbac, Roles};
 use crate::webhook::{Caller, Webhook};
-use crate::{AlwaysAllow, AlwaysDeny, Authorizer, MastersOnly, Member, Policies, Union};
+use crate::{AlwaysAllow, AlwaysDeny, Authorizer, Error, MastersOnly, Member, Policies, Union};
 
 /// An authorization mode of upstream's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ impl Mode {
 }
 
 /// The way to a webhook.
-pub type Connect = Box<dyn Fn(&WebhookConfiguration) -> Result<Arc<dyn Caller>, String> + Send + Sync>;
+pub type Connect = Box<dyn Fn(&WebhookConfiguration) -> Result<Arc<dyn Caller>, Error> + Send + Sync>;
 
 /// What authorizers decide by. What is missing cannot be used.
 pub struct AuthorizerDeps {
@@ -81,7 +81,7 @@ impl AuthorizerDeps {
     ///
     /// # Errors
     /// Something that cannot be used, in upstream's words.
-    pub fn authorizer(&self, config: &Configuration) -> Result<Union, String> {
+    pub fn authorizer(&self, config: &Configuration) -> Result<Union, Error> {
         let mut members = vec![Member { authorizer: Arc::new(MastersOnly), series: None }];
         for configured in &config.authorizers {
             let series = self.figures.series(configured.mode.name(), &configured.name);
@@ -91,7 +91,7 @@ impl AuthorizerDeps {
         Ok(Union::of_members(members))
     }
 
-    fn one(&self, configured: &AuthorizerConfig) -> Result<Arc<dyn Authorizer>, String> {
+    fn one(&self, configured: &AuthorizerConfig) -> Result<Arc<dyn Authorizer>, Error> {
         let name = configured.mode.name();
         let missing = || {
             format!("authorizer type {name} is not allowed if it was not enabled at initial server startup")
@@ -106,7 +106,10 @@ impl AuthorizerDeps {
                 Arc::new(NodeAuthorizer::new(graph, policy))
             }
             Mode::Webhook => {
-                let webhook = configured.webhook.as_ref().ok_or("a webhook without configuration")?;
+                let webhook = configured
+                    .webhook
+                    .as_ref()
+                    .ok_or_else(|| Error::Invalid("a webhook without configuration".to_owned()))?;
                 let series = self.figures.series(name, &configured.name);
                 let caller = (self.connect)(webhook)?;
                 Arc::new(Webhook::new(caller, webhook.options.clone(), Arc::clone(&self.clock), series))

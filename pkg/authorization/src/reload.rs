@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 
 use crate::config::Configuration;
-use crate::{Attributes, Authorizer, AuthorizerDeps, Decision, Mode, Rules, Union};
+use crate::{Attributes, Authorizer, AuthorizerDeps, Decision, Error, Mode, Rules, Union};
 
 /// What came of a look at the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Reloadable {
     ///
     /// # Errors
     /// As [`Means::authorizer`].
-    pub fn new(means: AuthorizerDeps, config: Configuration, text: Vec<u8>) -> Result<Self, String> {
+    pub fn new(means: AuthorizerDeps, config: Configuration, text: Vec<u8>) -> Result<Self, Error> {
         let current = ArcSwap::from_pointee(means.authorizer(&config)?);
         let required = config.modes();
         Ok(Reloadable { means, required, last: Mutex::new(Last { text, config }), current })
@@ -59,7 +59,7 @@ impl Reloadable {
         let config = match Configuration::parse(&last.text, &self.required) {
             Ok(config) if config == last.config => return Reload::Unchanged,
             Ok(config) => config,
-            Err(error) => return Reload::Invalid(error),
+            Err(error) => return Reload::Invalid(error.to_string()),
         };
         last.config = config;
         match self.means.authorizer(&last.config) {
@@ -67,7 +67,7 @@ impl Reloadable {
                 self.current.store(Arc::new(union));
                 Reload::Replaced
             }
-            Err(error) => Reload::Invalid(error),
+            Err(error) => Reload::Invalid(error.to_string()),
         }
     }
 }

@@ -16,7 +16,7 @@ use component_base::clock::Clock;
 use jsontree::Value;
 
 use crate::figures::{Ended, Series};
-use crate::{Attributes, Authorizer, Decision, Failure, Rules};
+use crate::{Attributes, Authorizer, Decision, Error, Failure, Rules};
 
 pub use conditions::Conditions;
 use response_cache::ResponseCache;
@@ -59,7 +59,7 @@ pub trait Caller: Send + Sync + 'static {
         &self,
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
-    ) -> Result<CallResponse, String>;
+    ) -> Result<CallResponse, Error>;
 }
 
 /// How a service is asked and what its answers are worth.
@@ -98,7 +98,7 @@ impl Webhook {
     }
 
     /// Whether a request concerns the service.
-    fn matches_conditions(&self, attributes: &Attributes<'_>) -> Result<bool, String> {
+    fn matches_conditions(&self, attributes: &Attributes<'_>) -> Result<bool, Error> {
         if self.options.conditions.is_empty() {
             return Ok(true);
         }
@@ -116,7 +116,7 @@ impl Webhook {
     }
 
     /// What the service says, or said a while ago.
-    async fn verdict(&self, attributes: &Attributes<'_>) -> Result<ReviewStatus, String> {
+    async fn verdict(&self, attributes: &Attributes<'_>) -> Result<ReviewStatus, Error> {
         let spec = review::spec(attributes, self.options.version);
         let key = spec.to_string();
         let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +131,7 @@ impl Webhook {
         Ok(verdict)
     }
 
-    async fn ask(&self, spec: Value) -> Result<ReviewStatus, String> {
+    async fn ask(&self, spec: Value) -> Result<ReviewStatus, Error> {
         let version = self.options.version;
         let last = Mutex::new(Ended::Error);
         let mut pending = Pending {
@@ -196,10 +196,10 @@ impl Authorizer for Webhook {
         match self.matches_conditions(&attributes) {
             Ok(true) => {}
             Ok(false) => return Decision::NoOpinion(String::new()),
-            Err(error) => return self.failure(error),
+            Err(error) => return self.failure(error.to_string()),
         }
         match self.verdict(&attributes).await {
-            Err(error) => self.failure(error),
+            Err(error) => self.failure(error.to_string()),
             Ok(ReviewStatus { denied: true, allowed: true, reason }) => Decision::Failed(Failure {
                 denied: true,
                 reason: reason.to_string(),

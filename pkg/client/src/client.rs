@@ -272,7 +272,7 @@ impl Client {
             && let (Some(plugin), Some(issued)) = (&self.0.options.plugin, &live.issued)
             && let Err(error) = plugin.refused(issued).await
         {
-            tracing::warn!(error, "credentials were refused, and there are no others");
+            tracing::warn!(error = error.to_string(), "credentials were refused, and there are no others");
         }
         Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }

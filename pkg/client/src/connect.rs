@@ -53,22 +53,22 @@ impl Connector {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let address = match &self.route {
-            Some(route) => route(host, port).map_err(Error::Connect)?,
+            Some(route) => route(host, port).map_err(|error| Error::Connect(error.to_string()))?,
             None => Address { host: host.to_owned(), port },
         };
         let connected = match &self.dialer {
             Some(dialer) => self.over(dialer.dial(&address).await, tls.then_some(host)).await,
             None => self.over(tcp(&address).await, tls.then_some(host)).await,
         };
-        connected.map_err(Error::Connect)
+        connected.map_err(|error| Error::Connect(error.to_string()))
     }
 
     /// What is spoken over a connection: TLS with a host, or nothing of that kind.
     async fn over(
         &self,
-        stream: Result<impl Io + 'static, String>,
+        stream: Result<impl Io + 'static, Error>,
         host: Option<&str>,
-    ) -> Result<Stream, String> {
+    ) -> Result<Stream, Error> {
         let Some(host) = host else {
             return Ok(Stream { io: TokioIo::new(Box::new(stream?)), http2: false });
         };
@@ -86,16 +86,17 @@ async fn handshake(
     config: &Arc<ClientConfig>,
     name: &str,
     stream: impl Io + 'static,
-) -> Result<(Box<dyn Io>, bool), String> {
-    let name = ServerName::try_from(name.to_owned()).map_err(|error| format!("tls: {error}"))?;
+) -> Result<(Box<dyn Io>, bool), Error> {
+    let name =
+        ServerName::try_from(name.to_owned()).map_err(|error| Error::Connect(format!("tls: {error}")))?;
     let connecting = TlsConnector::from(Arc::clone(config)).connect(name, stream);
     match timeout(HANDSHAKE_MAX, connecting).await {
         Ok(Ok(stream)) => {
             let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             Ok((Box::new(stream), http2))
         }
-        Ok(Err(error)) => Err(explain(&error)),
-        Err(_) => Err("net/http: TLS handshake timeout".to_owned()),
+        Ok(Err(error)) => Err(Error::Connect(explain(&error))),
+        Err(_) => Err(Error::Connect("net/http: TLS handshake timeout".to_owned())),
     }
 }
 
@@ -121,7 +122,7 @@ impl TlsClient {
     ///
     /// # Errors
     /// In the words of Go's `crypto/tls`.
-    pub async fn over(&self, stream: impl Io + 'static) -> Result<Box<dyn Io>, String> {
+    pub async fn over(&self, stream: impl Io + 'static) -> Result<Box<dyn Io>, Error> {
         handshake(&self.config, &self.name, stream).await.map(|(stream, _)| stream)
     }
 }

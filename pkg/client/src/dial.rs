@@ -34,8 +34,8 @@ impl Address {
     ///
     /// # Errors
     /// The parts do not make a URI.
-    pub fn uri(&self, path: &str) -> Result<Uri, String> {
-        Uri::try_from(format!("https://{self}{path}")).map_err(|error| error.to_string())
+    pub fn uri(&self, path: &str) -> Result<Uri, crate::Error> {
+        Uri::try_from(format!("https://{self}{path}")).map_err(|error| Error::Connect(error.to_string()))
     }
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Address {
 ///
 /// # Errors
 /// Why nobody is there, in words for clients.
-pub type Route = Arc<dyn Fn(&str, u16) -> Result<Address, String> + Send + Sync>;
+pub type Route = Arc<dyn Fn(&str, u16) -> Result<Address, Error> + Send + Sync>;
 
 /// Bytes in both directions.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -62,7 +62,7 @@ pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
 
 /// A connection on its way, or why there is none, in words for clients.
-pub type DialFuture<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + 'd>>;
+pub type DialFuture<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, crate::Error>> + Send + 'd>>;
 
 /// A way to others that does not begin in this machine's own network, such as a proxy's.
 pub trait Dial: fmt::Debug + Send + Sync {
@@ -87,7 +87,7 @@ pub enum DialPath {
 /// # Errors
 /// [`Error::Connect`].
 pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
-    let found = lookup(host, 0).await.map_err(Error::Connect)?;
+    let found = lookup(host, 0).await?;
     Ok(found.into_iter().map(|address| address.ip()).collect())
 }
 
@@ -95,9 +95,9 @@ pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
 ///
 /// # Errors
 /// Why the first one did not, in the words of Go's `net`.
-pub async fn tcp(address: &Address) -> Result<TcpStream, String> {
+pub async fn tcp(address: &Address) -> Result<TcpStream, Error> {
     let Address { host, port } = address;
-    let found = lookup(host, *port).await.map_err(|error| format!("dial tcp: {error}"))?;
+    let found = lookup(host, *port).await.map_err(|error| Error::Connect(format!("dial tcp: {error}")))?;
     let mut first = None;
     for address in found {
         match timeout(CONNECT_MAX, TcpStream::connect(address)).await {
@@ -109,7 +109,7 @@ pub async fn tcp(address: &Address) -> Result<TcpStream, String> {
             Err(_) => first.get_or_insert(format!("dial tcp {address}: i/o timeout")),
         };
     }
-    Err(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host")))
+    Err(Error::Connect(first.unwrap_or_else(|| format!("dial tcp: lookup {host}: no such host"))))
 }
 
 /// Options without which a stream works, only not as well.
@@ -122,12 +122,12 @@ fn prepare(stream: &TcpStream) {
     }
 }
 
-async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     let found = timeout(CONNECT_MAX, lookup_host((host, port))).await;
     match found {
         Ok(Ok(found)) => Ok(found.collect()),
-        Ok(Err(_)) => Err(format!("lookup {host}: no such host")),
-        Err(_) => Err(format!("lookup {host}: i/o timeout")),
+        Ok(Err(_)) => Err(Error::Connect(format!("lookup {host}: no such host"))),
+        Err(_) => Err(Error::Connect(format!("lookup {host}: i/o timeout"))),
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
         let address = closed.local_addr().unwrap();
         drop(closed);
         let error = tcp(&Address { host: "127.0.0.1".to_owned(), port: address.port() }).await.unwrap_err();
-        assert_eq!(error, format!("dial tcp {address}: connect: connection refused"));
+        assert_eq!(error.to_string(), format!("dial tcp {address}: connect: connection refused"));
     }
 
     #[tokio::test]

@@ -96,6 +96,12 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
+impl From<Error> for String {
+    fn from(error: Error) -> Self {
+        error.to_string()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

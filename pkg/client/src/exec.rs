@@ -28,6 +28,7 @@ pub(crate) use credential::Cluster;
 pub use figures::ExecFigures;
 use figures::{Counted, Run};
 
+use crate::Error;
 use crate::tls::Validity;
 
 /// How long the program may take.
@@ -90,13 +91,13 @@ impl Exec {
     }
 
     /// Whether it may ask whoever started this server.
-    fn is_interactive(&self) -> Result<bool, String> {
+    fn is_interactive(&self) -> Result<bool, Error> {
         match self.interactive_mode.as_str() {
             "Never" => Ok(false),
             "IfAvailable" => Ok(std::io::stdin().is_terminal()),
             "Always" if std::io::stdin().is_terminal() => Ok(true),
-            "Always" => Err("standard input is not a terminal".to_owned()),
-            mode => Err(format!("unknown interactiveMode: {}", quote(mode))),
+            "Always" => Err(Error::Credentials("standard input is not a terminal".to_owned())),
+            mode => Err(Error::Credentials(format!("unknown interactiveMode: {}", quote(mode)))),
         }
     }
 }
@@ -147,9 +148,12 @@ impl ExecPlugin {
     ///
     /// # Errors
     /// In upstream's words, for a version of credentials that is not known.
-    pub(crate) fn new(exec: Exec, clock: Arc<dyn Clock>) -> Result<Self, String> {
+    pub(crate) fn new(exec: Exec, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         if !credential::VERSIONS.contains(&exec.api_version.as_str()) {
-            return Err(format!("exec plugin: invalid apiVersion {}", quote(&exec.api_version)));
+            return Err(Error::Credentials(format!(
+                "exec plugin: invalid apiVersion {}",
+                quote(&exec.api_version)
+            )));
         }
         Ok(ExecPlugin(Arc::new(Inner::new(exec, None, clock))))
     }
@@ -172,7 +176,7 @@ impl ExecPlugin {
     ///
     /// # Errors
     /// In upstream's words.
-    pub(crate) async fn issued(&self) -> Result<Arc<PluginCredentials>, String> {
+    pub(crate) async fn issued(&self) -> Result<Arc<PluginCredentials>, Error> {
         self.renewed(|issued, now| issued.until.is_some_and(|until| now > until)).await
     }
 
@@ -180,14 +184,14 @@ impl ExecPlugin {
     ///
     /// # Errors
     /// As [`issued`](Self::issued).
-    pub(crate) async fn refused(&self, shown: &Arc<PluginCredentials>) -> Result<(), String> {
+    pub(crate) async fn refused(&self, shown: &Arc<PluginCredentials>) -> Result<(), Error> {
         self.renewed(|issued, _| std::ptr::eq(issued, Arc::as_ptr(shown))).await.map(drop)
     }
 
     async fn renewed(
         &self,
         is_over: impl Fn(&PluginCredentials, UnixTime) -> bool,
-    ) -> Result<Arc<PluginCredentials>, String> {
+    ) -> Result<Arc<PluginCredentials>, Error> {
         let mut slot = Arc::clone(&self.0.issued).lock_owned().await;
         if let Some(issued) = slot.as_ref().filter(|issued| !is_over(issued, self.0.clock.now())) {
             return Ok(Arc::clone(issued));
@@ -199,9 +203,9 @@ impl ExecPlugin {
             if let Some(counted) = inner.counted.get() {
                 counted.gave(&issued, old.as_deref(), inner.clock.now());
             }
-            Ok::<_, String>(issued)
+            Ok::<_, Error>(issued)
         });
-        run.await.map_err(|error| error.to_string())?
+        run.await.map_err(|error| Error::Credentials(error.to_string()))?
     }
 }
 
@@ -210,11 +214,12 @@ impl Inner {
         Inner { exec, cluster, clock, issued: Arc::default(), counted: OnceLock::new() }
     }
 
-    async fn run(&self) -> Result<PluginCredentials, String> {
+    async fn run(&self) -> Result<PluginCredentials, Error> {
         let Exec { api_version, command, args, env, install_hint, .. } = &self.exec;
         let interactive = self.exec.is_interactive();
-        let interactive =
-            interactive.map_err(|why| format!("exec plugin cannot support interactive mode: {why}"))?;
+        let interactive = interactive.map_err(|why| {
+            Error::Credentials(format!("exec plugin cannot support interactive mode: {why}"))
+        })?;
         let info = credential::info(api_version, self.cluster.as_ref(), interactive);
         let mut program = Command::new(command);
         program
@@ -243,13 +248,19 @@ impl Inner {
             });
         }
         let late = || format!("exec: executable {command} did not end within {} s", RUN_MAX.as_secs());
-        let (code, output) = output.map_err(|_elapsed| late())?.map_err(failed)?;
+        let (code, output) = output
+            .map_err(|_elapsed| late())
+            .map_err(Error::Credentials)?
+            .map_err(failed)
+            .map_err(Error::Credentials)?;
         if code != Some(0) {
             let code = code.unwrap_or(-1);
-            return Err(format!("exec: executable {command} failed with exit code {code}"));
+            return Err(Error::Credentials(format!(
+                "exec: executable {command} failed with exit code {code}"
+            )));
         }
         if output.len() as u64 > OUTPUT_BYTES_MAX {
-            return Err(format!("decoding stdout: larger than {OUTPUT_BYTES_MAX} bytes"));
+            return Err(Error::Credentials(format!("decoding stdout: larger than {OUTPUT_BYTES_MAX} bytes")));
         }
         credential::read(&output, api_version)
     }

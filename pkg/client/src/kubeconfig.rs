@@ -18,6 +18,7 @@ use component_base::clock::Clock;
 use http::Uri;
 use serde::Deserialize;
 
+use crate::Error;
 use crate::client::Options;
 use crate::exec::{Cluster as Told, Exec, ExecPlugin};
 use crate::impersonate::Impersonate;
@@ -42,26 +43,27 @@ impl Kubeconfig {
     ///
     /// # Errors
     /// What upstream says of the file; and, plainly, what this server cannot do: `auth-provider` plugins, a proxy.
-    pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, String> {
+    pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, Error> {
         let (file, directory) = load(path)?;
         file.resolve(directory, clock)
     }
 }
 
 /// Reads a file. With it comes where its relative paths begin.
-fn load(path: &Path) -> Result<(File, &Path), String> {
+fn load(path: &Path) -> Result<(File, &Path), Error> {
     let unreadable = |error: &std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("stat {}: no such file or directory", path.display()),
         _ => format!("open {}: {error}", path.display()),
     };
-    let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+    let size = std::fs::metadata(path).map_err(|error| unreadable(&error)).map_err(Error::Credentials)?.len();
     if size > FILE_BYTES_MAX {
-        return Err(format!("{}: larger than {FILE_BYTES_MAX} bytes", path.display()));
+        return Err(Error::Credentials(format!("{}: larger than {FILE_BYTES_MAX} bytes", path.display())));
     }
-    let text = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    let text = std::fs::read(path).map_err(|error| unreadable(&error)).map_err(Error::Credentials)?;
     let directory = path.parent().unwrap_or(Path::new(""));
-    let file = File::parse(&text)
-        .map_err(|error| format!("error loading config file \"{}\": {error}", path.display()))?;
+    let file = File::parse(&text).map_err(|error| {
+        Error::Credentials(format!("error loading config file \"{}\": {error}", path.display()))
+    })?;
     Ok((file, directory))
 }
 
@@ -147,41 +149,55 @@ struct User {
 }
 
 impl File {
-    fn parse(text: &[u8]) -> Result<Self, String> {
-        let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
-        let file: Option<File> = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+    fn parse(text: &[u8]) -> Result<Self, Error> {
+        let yaml = schema::yaml::to_json(text).map_err(|error| Error::Credentials(error.to_string()))?;
+        let file: Option<File> =
+            serde_json::from_slice(&yaml.json).map_err(|error| Error::Credentials(error.to_string()))?;
         Ok(file.unwrap_or_default())
     }
 
     /// What the current context names.
-    fn resolve(self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, String> {
+    fn resolve(self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, Error> {
         let current = self.current_context.unwrap_or_default();
         let contexts = self.contexts.unwrap_or_default();
         let found = contexts.into_iter().rev().find(|named| named.name == current).map(|named| named.context);
         let context = match (found, current.is_empty()) {
             (Some(context), _) => context,
             (None, true) => Context::default(),
-            (None, false) => return Err(format!("context {} does not exist", quote(&current))),
+            (None, false) => {
+                return Err(Error::Credentials(format!("context {} does not exist", quote(&current))));
+            }
         };
         let mut users = self.users.unwrap_or_default().into_iter().rev();
         let user = match users.find(|named| named.name == context.user) {
             Some(named) => named.user.unwrap_or_default(),
             None if context.user.is_empty() => User::default(),
-            None => return Err(format!("auth info {} does not exist", quote(&context.user))),
+            None => {
+                return Err(Error::Credentials(format!("auth info {} does not exist", quote(&context.user))));
+            }
         };
         let mut clusters = self.clusters.unwrap_or_default().into_iter().rev();
         let cluster = match clusters.find(|named| named.name == context.cluster) {
             Some(named) => named.cluster,
             None if context.cluster.is_empty() => Cluster::default(),
-            None => return Err(format!("cluster {} does not exist", quote(&context.cluster))),
+            None => {
+                return Err(Error::Credentials(format!(
+                    "cluster {} does not exist",
+                    quote(&context.cluster)
+                )));
+            }
         };
         let mut errors = user.errors(&context.user, directory);
         errors.extend(cluster.errors(&context.cluster, directory));
         match errors.as_slice() {
             [] => {}
-            [one] if *one == EMPTY_CLUSTER => return Err(format!("invalid configuration: {EMPTY_CONFIG}")),
-            [one] => return Err(format!("invalid configuration: {one}")),
-            errors => return Err(format!("invalid configuration: [{}]", errors.join(", "))),
+            [one] if *one == EMPTY_CLUSTER => {
+                return Err(Error::Credentials(format!("invalid configuration: {EMPTY_CONFIG}")));
+            }
+            [one] => return Err(Error::Credentials(format!("invalid configuration: {one}"))),
+            errors => {
+                return Err(Error::Credentials(format!("invalid configuration: [{}]", errors.join(", "))));
+            }
         }
         cluster.connect(&user, directory, clock)
     }
@@ -213,7 +229,7 @@ impl Cluster {
         errors
     }
 
-    fn connect(&self, user: &User, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, String> {
+    fn connect(&self, user: &User, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, Error> {
         let authority = source(
             &self.certificate_authority,
             &self.certificate_authority_data,
@@ -232,7 +248,7 @@ impl Cluster {
         let trust = match (authority, self.insecure_skip_tls_verify) {
             (Some(_), true) => {
                 let text = "specifying a root certificates file with the insecure flag is not allowed";
-                return Err(text.to_owned());
+                return Err(Error::Credentials(text.to_owned()));
             }
             (None, true) => Trust::Anyone,
             (Some(source), false) => Trust::Bundle(source),
@@ -256,10 +272,10 @@ impl Cluster {
     }
 
     /// What a program that gives credentials is told.
-    fn told(&self, directory: &Path) -> Result<Told, String> {
+    fn told(&self, directory: &Path) -> Result<Told, Error> {
         let (file, data) = (&self.certificate_authority, &self.certificate_authority_data);
         let authorities = match source(file, data, directory, "certificate-authority-data")? {
-            Some(source) => source.read().map_err(|error| error.to_string())?,
+            Some(source) => source.read().map_err(|error| Error::Credentials(error.to_string()))?,
             None => Vec::new(),
         };
         let mut extensions = self.extensions.iter().flatten();
@@ -334,7 +350,7 @@ impl User {
     ///
     /// # Errors
     /// As [`Plugin::new`].
-    fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<ExecPlugin>, String> {
+    fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<ExecPlugin>, Error> {
         let Some(exec) = &self.exec else { return Ok(None) };
         let plugin = ExecPlugin::new(exec.clone().within(directory), Arc::clone(clock))?;
         let has_credentials = self.bearer(directory).is_some()
@@ -361,16 +377,17 @@ fn unreadable(what: &str, file: &str, name: &str, directory: &Path) -> Option<St
 }
 
 /// Data, or else a file.
-fn source(file: &str, data: &str, directory: &Path, member: &str) -> Result<Option<Source>, String> {
+fn source(file: &str, data: &str, directory: &Path, member: &str) -> Result<Option<Source>, Error> {
     if !data.is_empty() {
-        let pem = STANDARD.decode(data.trim()).map_err(|error| format!("{member}: {error}"))?;
+        let pem =
+            STANDARD.decode(data.trim()).map_err(|error| Error::Credentials(format!("{member}: {error}")))?;
         return Ok(Some(Source::Inline(Arc::from(pem))));
     }
     Ok((!file.is_empty()).then(|| Source::File(directory.join(file))))
 }
 
 /// The server's URL, which may be written as `host:port`.
-fn server(host: &str, secure_by_default: bool) -> Result<Uri, String> {
+fn server(host: &str, secure_by_default: bool) -> Result<Uri, Error> {
     let bad = |error: &dyn fmt::Display| {
         format!("host must be a URL or a host:port pair: {}: {error}", quote(host))
     };
@@ -380,10 +397,10 @@ fn server(host: &str, secure_by_default: bool) -> Result<Uri, String> {
     } else {
         format!("{}://{host}", if secure_by_default { "https" } else { "http" })
     };
-    let uri: Uri = whole.parse().map_err(|error| bad(&error))?;
+    let uri: Uri = whole.parse().map_err(|error| bad(&error)).map_err(Error::Credentials)?;
     match (uri.scheme_str(), uri.authority(), host.contains("://"), uri.path()) {
         (Some("http" | "https"), Some(_), true, _) | (Some(_), Some(_), false, "/") => Ok(uri),
-        _ => Err(format!("host must be a URL or a host:port pair: {}", quote(host))),
+        _ => Err(Error::Credentials(format!("host must be a URL or a host:port pair: {}", quote(host)))),
     }
 }
 

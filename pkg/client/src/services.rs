@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 use apimachinery::gvk::GroupResource;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 
 use crate::dial::Address;
 
@@ -99,7 +99,7 @@ fn unsupported(kind: &str) -> Box<Status> {
 }
 
 fn unavailable(message: String) -> Box<Status> {
-    Status::failure(503, "ServiceUnavailable", message).into()
+    Status::failure(503, Reason::ServiceUnavailable, message).into()
 }
 
 /// The name of a Service's port.

@@ -71,34 +71,35 @@ impl Tls {
         match &material.certificate {
             None => Ok(builder.with_no_client_auth()),
             Some((chain, key)) => {
-                let chain = certificates(chain).map_err(Error::Credentials)?;
-                let key = private_key(key).map_err(Error::Credentials)?;
+                let chain = certificates(chain).map_err(|error| Error::Credentials(error.to_string()))?;
+                let key = private_key(key).map_err(|error| Error::Credentials(error.to_string()))?;
                 builder.with_client_auth_cert(chain, key).map_err(bad)
             }
         }
     }
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err("tls: failed to find any PEM data in certificate input".to_owned()),
+        _ => Err(Error::Credentials("tls: failed to find any PEM data in certificate input".to_owned())),
     }
 }
 
-fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_slice(pem).map_err(|_| "tls: failed to find any PEM data in key input".to_owned())
+fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|_| Error::Credentials("tls: failed to find any PEM data in key input".to_owned()))
 }
 
 /// Whether a certificate chain and a key are some, and belong together.
 ///
 /// # Errors
 /// In words.
-pub(crate) fn check_pair(chain: &[u8], key: &[u8]) -> Result<(), String> {
+pub(crate) fn check_pair(chain: &[u8], key: &[u8]) -> Result<(), Error> {
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     let checked = CertifiedKey::from_der(certificates(chain)?, private_key(key)?, &provider);
-    checked.map(drop).map_err(|error| format!("tls: {error}"))
+    checked.map(drop).map_err(|error| Error::Credentials(format!("tls: {error}")))
 }
 
 /// When a certificate is good, in seconds since 1970.
@@ -114,10 +115,11 @@ pub(crate) struct Validity {
 ///
 /// # Errors
 /// What is wrong with the chain.
-pub(crate) fn validity(chain: &[u8]) -> Result<Validity, String> {
+pub(crate) fn validity(chain: &[u8]) -> Result<Validity, Error> {
     let chain = certificates(chain)?;
-    let leaf = chain.first().ok_or("x509: malformed certificate")?;
-    let (_, leaf) = X509Certificate::from_der(leaf).map_err(|_| "x509: malformed certificate")?;
+    let leaf = chain.first().ok_or_else(|| Error::Credentials("x509: malformed certificate".to_owned()))?;
+    let (_, leaf) = X509Certificate::from_der(leaf)
+        .map_err(|_| Error::Credentials("x509: malformed certificate".to_owned()))?;
     let validity = leaf.validity();
     Ok(Validity { begin: validity.not_before.timestamp(), end: validity.not_after.timestamp() })
 }
@@ -148,5 +150,5 @@ fn trusted(
             "unable to load root certificates: failed to parse certificate: x509: malformed certificate";
         return Err(Error::Credentials(words.to_owned()));
     }
-    Trusted::new(roots, certificates, provider).map_err(Error::Credentials)
+    Trusted::new(roots, certificates, provider).map_err(|error| Error::Credentials(error.to_string()))
 }

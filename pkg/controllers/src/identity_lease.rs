@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use api::options::Preconditions;
 use api::tree;
+use apimachinery::status::Reason;
 use apimachinery::time::{UnixTime, parse_micro_time};
 use client::Address;
 
@@ -147,7 +148,7 @@ impl IdentityLease {
         for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
             match self.client.delete_exact(lease).await {
                 // It was renewed after all.
-                Err(status) if status.reason == "Conflict" => {}
+                Err(status) if status.reason == Reason::Conflict => {}
                 Err(status) => return Err(status.message),
                 Ok(_) => {
                     tracing::info!(lease = meta::text(lease, "name"), "removed an expired identity lease")

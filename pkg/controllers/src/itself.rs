@@ -84,7 +84,7 @@ impl Itself {
 
     async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Object, Refused> {
         let broken = |message: String| Refused { code: 0, message };
-        let uri = self.address.uri(path).map_err(broken)?;
+        let uri = self.address.uri(path).map_err(|error| broken(error.to_string()))?;
         let mut request = Request::new(body);
         *request.method_mut() = method.clone();
         *request.uri_mut() = uri.clone();

@@ -129,8 +129,8 @@ fn webhook_tokens(
     counters: Arc<CacheCounters>,
     calls: &client::webhook::Figures,
 ) -> Result<Cached, RunError> {
-    let mut kubeconfig =
-        Kubeconfig::read(&config.config_file, &system::clock()).map_err(RunError::Credentials)?;
+    let mut kubeconfig = Kubeconfig::read(&config.config_file, &system::clock())
+        .map_err(|error| RunError::Credentials(error.to_string()))?;
     kubeconfig.options.dialer = server.egress.dialer(Network::ControlPlane);
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)

@@ -127,18 +127,21 @@ fn configured(
     means: AuthorizerDeps,
 ) -> Result<(Arc<dyn Authorizer>, Option<Follower>), RunError> {
     let Some(file) = config.file.clone() else {
-        let union = means.authorizer(&config.configuration).map_err(RunError::Configuration)?;
+        let union = means
+            .authorizer(&config.configuration)
+            .map_err(|error| RunError::Configuration(error.to_string()))?;
         return Ok((Arc::new(union), None));
     };
     let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone());
-    let reloadable = Arc::new(reloadable.map_err(RunError::Configuration)?);
+    let reloadable = Arc::new(reloadable.map_err(|error| RunError::Configuration(error.to_string()))?);
     Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(Follower::new(file, reloadable))))
 }
 
 /// The policies of the mode ABAC.
 fn policies(path: &Path) -> Result<Policies, RunError> {
     let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
-    Policies::parse(&path.display().to_string(), &text).map_err(RunError::Configuration)
+    Policies::parse(&path.display().to_string(), &text)
+        .map_err(|error| RunError::Configuration(error.to_string()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use admission::{Objects, Writes};
 use api::options::ListOptions;
 use api::resources::Resource;
 use apimachinery::names;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
 use registry::{Client, Element, Registry, StoredRef, Target, codec, meta};
 use schema::object::Object;
@@ -53,7 +53,7 @@ impl StoredObjects {
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
         match self.registry.get(&Target { resource: row, namespace, name }, resource_version).await {
             Ok(stored) => self.decoded(row, &stored).map(Some),
-            Err(status) if status.reason == "NotFound" => Ok(None),
+            Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(status),
         }
     }

@@ -111,7 +111,7 @@ impl EgressSelectorConfiguration {
     ///
     /// # Errors
     /// What upstream says of a text that is none.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
+    pub(crate) fn read(text: &[u8]) -> Result<Self, crate::Error> {
         let read = FILE.read(text)?;
         let mut config: Self =
             jsontree::from_value(Value::Object(read.members)).map_err(|error| error.to_string())?;

@@ -7,6 +7,8 @@ use client::Io;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
 
+use crate::Error;
+
 /// How long a proxy may take to say that it has connected, or has not.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// How long the head of its answer may be, in bytes. Upstream reads a megabyte, which nobody needs to say yes or no.
@@ -29,15 +31,15 @@ pub(crate) async fn through(
     mut stream: Box<dyn Io>,
     proxy: &str,
     target: &str,
-) -> Result<Box<dyn Io>, String> {
+) -> Result<Box<dyn Io>, Error> {
     let asked = timeout(ANSWER_MAX, ask(&mut stream, proxy, target)).await;
     let asked = asked.unwrap_or_else(|_| Err(ConnectError::Unread("i/o timeout".to_owned())));
     match asked {
         Ok(()) => Ok(stream),
-        Err(ConnectError::Said(why)) => Err(why),
-        Err(ConnectError::Unread(why)) => {
-            Err(format!("reading HTTP response from CONNECT to {target} via proxy {proxy} failed: {why}"))
-        }
+        Err(ConnectError::Said(why)) => Err(Error::Dial(why)),
+        Err(ConnectError::Unread(why)) => Err(Error::Dial(format!(
+            "reading HTTP response from CONNECT to {target} via proxy {proxy} failed: {why}"
+        ))),
     }
 }
 
@@ -61,7 +63,8 @@ async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), 
         }
         first.get_or_insert(text);
     }
-    let (code, status) = status(&first.unwrap_or_default()).map_err(ConnectError::Unread)?;
+    let (code, status) =
+        status(&first.unwrap_or_default()).map_err(|error| ConnectError::Unread(error.to_string()))?;
     if code != 200 {
         let why = format!("proxy error from {proxy} while dialing {target}, code {code}: {status}");
         return Err(ConnectError::Said(why));
@@ -81,19 +84,20 @@ async fn ask(stream: &mut Box<dyn Io>, proxy: &str, target: &str) -> Result<(), 
 ///
 /// # Errors
 /// It is none, in the words of Go's `net/http`.
-fn status(line: &str) -> Result<(u16, String), String> {
-    let (version, status) =
-        line.split_once(' ').ok_or_else(|| format!("malformed HTTP response {}", quote(line)))?;
+fn status(line: &str) -> Result<(u16, String), Error> {
+    let (version, status) = line
+        .split_once(' ')
+        .ok_or_else(|| Error::Dial(format!("malformed HTTP response {}", quote(line))))?;
     let status = status.trim_start_matches(' ');
     let code = status.split(' ').next().unwrap_or_default();
     let digits = code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_digit());
     let number = code.parse().ok().filter(|_| digits);
-    let number = number.ok_or_else(|| format!("malformed HTTP status code {}", quote(code)))?;
+    let number = number.ok_or_else(|| Error::Dial(format!("malformed HTTP status code {}", quote(code))))?;
     let numbered = |rest: &str| matches!(rest.as_bytes(), [b'0'..=b'9', b'.', b'0'..=b'9']);
     if version.strip_prefix("HTTP/").is_some_and(numbered) {
         Ok((number, status.to_owned()))
     } else {
-        Err(format!("malformed HTTP version {}", quote(version)))
+        Err(Error::Dial(format!("malformed HTTP version {}", quote(version))))
     }
 }
 

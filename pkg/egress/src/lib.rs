@@ -7,6 +7,7 @@
 
 mod config;
 mod connect;
+mod error;
 mod figures;
 mod proxy;
 #[cfg(test)]
@@ -21,6 +22,8 @@ use client::DialPath;
 use config::EgressSelectorConfiguration;
 use figures::Figures;
 use proxy::Proxy;
+
+pub use error::Error;
 
 /// A network that this server calls into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,21 +71,22 @@ impl Egress {
     ///
     /// # Errors
     /// What upstream says of the files.
-    pub fn read(path: &Path, random: &Random) -> Result<Self, String> {
+    pub fn read(path: &Path, random: &Random) -> Result<Self, Error> {
         let text = std::fs::read(path).map_err(|error| {
             let (shown, why) = (path.display().to_string(), client::words(&error));
-            format!(
+            let message = format!(
                 "failed to read egress selector config: unable to read egress selector configuration from {shown:?} [open {shown}: {why}]"
-            )
+            );
+            Error::File { message, source: error }
         })?;
         Self::parse(&text, random)
     }
 
-    fn parse(text: &[u8], random: &Random) -> Result<Self, String> {
+    fn parse(text: &[u8], random: &Random) -> Result<Self, Error> {
         let config = EgressSelectorConfiguration::read(text)
-            .map_err(|error| format!("failed to read egress selector config: {error}"))?;
+            .map_err(|error| Error::Invalid(format!("failed to read egress selector config: {error}")))?;
         if let Some(error) = config.flaws() {
-            return Err(format!("failed to validate egress selector configuration: {error}"));
+            return Err(Error::Invalid(format!("failed to validate egress selector configuration: {error}")));
         }
         let Some(selections) = config.egress_selections else { return Ok(Egress::default()) };
         let figures = Arc::<Figures>::default();

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport};
 use crate::figures::{Figures, Kind, Stage};
-use crate::{Random, connect, tunnel};
+use crate::{Error, Random, connect, tunnel};
 
 /// How long a proxy of this machine may take to accept a connection.
 const ACCEPT_MAX: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ impl ProxyEndpoint {
 }
 
 /// A connection through a proxy, or where it failed and why.
-type DialResult = Result<Box<dyn Io>, (Stage, String)>;
+type DialResult = Result<Box<dyn Io>, (Stage, Error)>;
 
 impl Proxy {
     /// The way that a connection describes, which validation has passed. Blocks on files.
@@ -59,7 +59,7 @@ impl Proxy {
         connection: &Connection,
         figures: &Arc<Figures>,
         random: &Random,
-    ) -> Result<DialPath, String> {
+    ) -> Result<DialPath, Error> {
         let protocol = connection.proxy_protocol.as_str();
         let place = match &connection.transport {
             _ if protocol == DIRECT => return Ok(DialPath::Direct),
@@ -68,7 +68,7 @@ impl Proxy {
             }
             Some(Transport { uds: Some(uds), .. }) => ProxyEndpoint::Uds(uds.uds_name.clone()),
             Some(Transport { tcp: Some(tcp), .. }) => place(tcp)?,
-            _ => return Err("Either a TCP or UDS transport must be specified".to_owned()),
+            _ => return Err(Error::Invalid("Either a TCP or UDS transport must be specified".to_owned())),
         };
         let (figures, random) = (Arc::clone(figures), Arc::clone(random));
         Ok(DialPath::Through(Arc::new(Proxy { place, figures, random })))
@@ -76,7 +76,6 @@ impl Proxy {
 
     /// Connects to the proxy, and through it to `target`.
     async fn dial_target(&self, target: &str) -> DialResult {
-        let at_connect = |why| (Stage::Connect, why);
         let (stream, shown): (Box<dyn Io>, &str) = match &self.place {
             ProxyEndpoint::Tcp { address, shown, tls } => {
                 let stream = client::tcp(address).await.map_err(at_connect)?;
@@ -96,7 +95,7 @@ impl Proxy {
         connect::through(stream, shown, target).await.map_err(|why| (Stage::Proxy, why))
     }
 
-    async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, String> {
+    async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, Error> {
         let target = target(address)?;
         let (kind, began) = (self.place.kind(), Instant::now());
         self.figures.started(kind);
@@ -117,7 +116,9 @@ impl Proxy {
 
 impl Dial for Proxy {
     fn dial<'d>(&'d self, address: &'d Address) -> DialFuture<'d> {
-        Box::pin(self.dial_counted(address))
+        Box::pin(async move {
+            self.dial_counted(address).await.map_err(|error| client::Error::Connect(error.to_string()))
+        })
     }
 }
 
@@ -132,28 +133,32 @@ impl fmt::Debug for Proxy {
 /// # Errors
 /// It could be taken for something else than an address: some come from objects, whose authors must not write requests
 /// to proxies.
-fn target(Address { host, port }: &Address) -> Result<String, String> {
+fn at_connect(error: impl Into<Error>) -> (Stage, Error) {
+    (Stage::Connect, error.into())
+}
+
+fn target(Address { host, port }: &Address) -> Result<String, Error> {
     match host {
         host if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Err(format!("dial tcp: lookup {host:?}: no such host"))
+            Err(Error::Dial(format!("dial tcp: lookup {host:?}: no such host")))
         }
         host if host.contains(':') => Ok(format!("[{host}]:{port}")),
         host => Ok(format!("{host}:{port}")),
     }
 }
 
-async fn unix(name: &str) -> Result<UnixStream, String> {
+async fn unix(name: &str) -> Result<UnixStream, Error> {
     // A name in the kernel's own space is a path that begins with a zero byte.
     let path = name.strip_prefix('@').map_or_else(|| PathBuf::from(name), |name| format!("\0{name}").into());
     match timeout(ACCEPT_MAX, UnixStream::connect(path)).await {
         Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(format!("dial unix {name}: connect: {}", client::words(&error))),
-        Err(_) => Err(format!("dial unix {name}: i/o timeout")),
+        Ok(Err(error)) => Err(Error::Dial(format!("dial unix {name}: connect: {}", client::words(&error)))),
+        Err(_) => Err(Error::Dial(format!("dial unix {name}: i/o timeout"))),
     }
 }
 
 /// Where a URL leads.
-fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, String> {
+fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, Error> {
     let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
     let uri: Uri = tcp.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
     let authority = uri.authority().ok_or_else(|| wrong("no host"))?;
@@ -164,7 +169,7 @@ fn place(tcp: &TcpTransport) -> Result<ProxyEndpoint, String> {
     Ok(ProxyEndpoint::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })
 }
 
-fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, String> {
+fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, Error> {
     let (cert, key) = (&files.client_cert, &files.client_key);
     let file = |path: &str| Source::File(path.into());
     let shown = Tls {
@@ -173,7 +178,7 @@ fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, String> {
         ..Tls::default()
     };
     TlsClient::new(&Tls { trust: Trust::Anyone, ..shown.clone() }, host)
-        .map_err(|error| format!("failed to read key pair {cert} & {key}, got {error}"))?;
+        .map_err(|error| Error::Invalid(format!("failed to read key pair {cert} & {key}, got {error}")))?;
     let trust = match files.ca_bundle.as_str() {
         "" => Trust::System,
         path => {
@@ -184,7 +189,7 @@ fn secured(files: &TlsConfig, host: &str) -> Result<TlsClient, String> {
         }
     };
     TlsClient::new(&Tls { trust, ..shown }, host)
-        .map_err(|error| format!("failed to append CA cert to the cert pool: {error}"))
+        .map_err(|error| Error::Invalid(format!("failed to append CA cert to the cert pool: {error}")))
 }
 
 #[cfg(test)]

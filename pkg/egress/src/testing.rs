@@ -36,7 +36,7 @@ use crate::{Egress, Network};
 pub(crate) const RANDOM: i64 = 7;
 
 /// The ways of a configuration that names one network.
-pub(crate) fn egress(name: &str, connection: &str) -> Result<Egress, String> {
+pub(crate) fn egress(name: &str, connection: &str) -> Result<Egress, crate::Error> {
     let text = format!(
         "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n\
          - {{name: {name}, connection: {connection}}}"

@@ -24,6 +24,8 @@ use tonic::{Request, Streaming};
 use tonic_prost::ProstCodec;
 
 use packet::CONNECT_METHOD;
+
+use crate::Error;
 #[cfg(test)]
 pub(crate) use packet::{CloseResponse, Data, DialResponse};
 pub(crate) use packet::{Packet, Payload};
@@ -49,13 +51,13 @@ const BUFFER_BYTES: usize = 64 << 10;
 ///
 /// # Errors
 /// In the words of konnectivity's client.
-pub(crate) async fn dial(channel: Channel, target: &str, random: i64) -> Result<Box<dyn Io>, String> {
+pub(crate) async fn dial(channel: Channel, target: &str, random: i64) -> Result<Box<dyn Io>, Error> {
     let (tell, told) = oneshot::channel();
     tokio::spawn(run(channel, target.to_owned(), random, tell));
-    told.await.unwrap_or_else(|_| Err("tunnel closed".to_owned()))
+    told.await.unwrap_or_else(|_| Err(Error::Dial("tunnel closed".to_owned())))
 }
 
-type OpenResult = Result<Box<dyn Io>, String>;
+type OpenResult = Result<Box<dyn Io>, Error>;
 
 /// Opens a tunnel, tells how that went, and carries bytes. A task of its own, so that a proxy hears of it when nobody
 /// waits any more.
@@ -72,7 +74,7 @@ async fn run(channel: Channel, target: String, random: i64, mut tell: oneshot::S
         Some(Ok(opened)) => opened,
         Some(Err(why)) => return drop(tell.send(Err(why))),
         None => {
-            let _ = tell.send(Err("dial timeout, backstop".to_owned()));
+            let _ = tell.send(Err(Error::Dial("dial timeout, backstop".to_owned())));
             let _ = packets.try_send(Packet::give_up(random));
             let _ = timeout(CLOSE_MAX, opening).await;
             return;
@@ -91,7 +93,7 @@ async fn open(
     channel: Channel,
     mut queue: mpsc::Receiver<Packet>,
     random: i64,
-) -> Result<(Streaming<Packet>, i64), String> {
+) -> Result<(Streaming<Packet>, i64), Error> {
     let mut client = Grpc::new(channel).max_decoding_message_size(PACKET_BYTES_MAX);
     client.ready().await.map_err(|error| error.to_string())?;
     let outbound = Request::new(poll_fn(move |context| queue.poll_recv(context)));
@@ -105,12 +107,14 @@ async fn open(
                 return if answer.error.is_empty() {
                     Ok((inbound, answer.connect_id))
                 } else {
-                    Err(answer.error)
+                    Err(Error::Dial(answer.error))
                 };
             }
-            Some(Some(Payload::CloseDial(_))) => return Err("dial closed".to_owned()),
+            Some(Some(Payload::CloseDial(_))) => return Err(Error::Dial("dial closed".to_owned())),
             // Somebody else's connection, or the end.
-            Some(Some(Payload::DialResponse(_))) | None => return Err("tunnel closed".to_owned()),
+            Some(Some(Payload::DialResponse(_))) | None => {
+                return Err(Error::Dial("tunnel closed".to_owned()));
+            }
             Some(_) => {}
         }
     }

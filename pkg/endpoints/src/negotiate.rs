@@ -2,7 +2,7 @@
 //! (upstream's `endpoints/handlers/negotiation`).
 
 use api::resources::Resource;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 
@@ -197,7 +197,7 @@ pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<
         return Ok(());
     }
     let message = format!("406: Not Acceptable\n\nAvailable representations: {}", all.join(", "));
-    Err(Status::failure(406, "NotAcceptable", message).with_details(Default::default()).into())
+    Err(Status::failure(406, Reason::NotAcceptable, message).with_details(Default::default()).into())
 }
 
 /// Picks the representation of an answer.
@@ -231,7 +231,7 @@ pub fn output(
 pub fn not_acceptable(media_types: &[&str]) -> Box<Status> {
     Status::failure(
         406,
-        "NotAcceptable",
+        Reason::NotAcceptable,
         format!("only the following media types are accepted: {}", media_types.join(", ")),
     )
     .into()

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::catalog::Catalog;
 use apimachinery::request_info::RequestInfo;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -106,7 +106,7 @@ impl PeerProxy {
         let named = ResourceName::of(&request.context.info);
         let Some(way) = self.peers.way(&named).await else {
             self.figures.not_passed_on(&named, PassFailure::Endpoint);
-            let status = Status::failure(503, "ServiceUnavailable", NO_PEER_ADDRESS);
+            let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
             return respond::status_response(&request.parts.headers, None, &status, &[]);
         };
         let passed_on = HeaderMap::from_iter([(PEER_PROXIED, HeaderValue::from_static("true"))]);

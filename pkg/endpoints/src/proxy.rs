@@ -13,7 +13,7 @@ pub(crate) mod url;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
 use http::Request;
 use http::header::{HeaderValue, LOCATION};
@@ -128,7 +128,7 @@ pub(crate) async fn pass_on(
     headers::add_forwarded_uri(&mut head, prefix, &url);
     let host = header::text_or_empty(&head, http::header::HOST).into_owned();
     let unreachable = |error: String| {
-        Status::failure(503, "ServiceUnavailable", format!("error trying to reach service: {error}"))
+        Status::failure(503, Reason::ServiceUnavailable, format!("error trying to reach service: {error}"))
     };
     let request = headers::request(&parts.method, &url, head, incoming.body).map_err(unreachable)?;
     let answer = network.send(url.trust(), request).await.map_err(unreachable)?;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use api::resources::{Handle, Resource, StorageSpec};
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -229,7 +229,7 @@ fn wrong_shape(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
     let list = if is == "is a list" { "List" } else { "" };
     let message =
         format!("you requested {wanted}, but the requested object {is} (*{package}.{}{list})", endpoint.kind);
-    Status::failure(406, "NotAcceptable", message).into()
+    Status::failure(406, Reason::NotAcceptable, message).into()
 }
 
 /// Indents JSON by two spaces; other bytes stay as they are.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use api::catalog::Catalog;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use component_base::clock::Clock;
@@ -144,7 +144,7 @@ impl Served {
         // Upstream's words, which it says at once.
         let text =
             "the request has been made before all known HTTP paths have been installed, please try again";
-        let unknown = || Status::failure(503, "ServiceUnavailable", text).with_retry_after(5);
+        let unknown = || Status::failure(503, Reason::ServiceUnavailable, text).with_retry_after(5);
         let known = Box::pin(timeout(INCOMPLETE_MAX, self.knowing(info)));
         known.await.map_err(|_| unknown().into())
     }

@@ -2,7 +2,7 @@
 //! (upstream's `WithStorageVersionPrecondition`).
 
 use apimachinery::request_info::RequestInfo;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use registry::client::APISERVER_USER;
 
@@ -41,7 +41,7 @@ pub(crate) fn pass(
     let message = format!(
         "wait for storage version registration to complete for resource: {resource}{dot}{group}, last seen error: {error}"
     );
-    Err(Status::failure(503, "ServiceUnavailable", message).into())
+    Err(Status::failure(503, Reason::ServiceUnavailable, message).into())
 }
 
 #[cfg(test)]

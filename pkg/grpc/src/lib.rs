@@ -1,10 +1,10 @@
 //! Calls of another process of this machine: gRPC over a Unix socket. What is said there, others know; here is how
 //! long anybody waits, how much an answer may hold, and how a failure reads, which is as Go's gRPC words it.
 
+mod error;
 #[cfg(test)]
 mod tests;
 
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +19,8 @@ use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
+
+pub use error::Error;
 
 /// How long to wait before a process that is not there is looked for again.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
@@ -99,7 +101,7 @@ impl Socket {
 ///
 /// # Errors
 /// That nobody is there, or nobody who speaks HTTP/2 within `timeout`, in the words of Go's gRPC.
-pub async fn connect(name: &str, timeout: Duration) -> Result<Channel, String> {
+pub async fn connect(name: &str, timeout: Duration) -> Result<Channel, Error> {
     let path = path(name);
     let connector = tower::service_fn(move |_: Uri| unix(path.clone()));
     let endpoint =
@@ -107,10 +109,10 @@ pub async fn connect(name: &str, timeout: Duration) -> Result<Channel, String> {
     let connected = tokio::time::timeout(timeout, endpoint.connect_with_connector(connector)).await;
     match connected {
         Ok(Ok(channel)) => Ok(channel),
-        Ok(Err(error)) => {
-            Err(dialing(name, &error).unwrap_or_else(|| format_dial_error(name, &error.to_string())))
-        }
-        Err(_) => Err(format_dial_error(name, "i/o timeout")),
+        Ok(Err(error)) => Err(Error::Connect(
+            dialing(name, &error).unwrap_or_else(|| format_dial_error(name, &error.to_string())),
+        )),
+        Err(_) => Err(Error::Connect(format_dial_error(name, "i/o timeout"))),
     }
 }
 
@@ -130,7 +132,7 @@ async fn unix(path: PathBuf) -> io::Result<TokioIo<UnixStream>> {
 }
 
 /// What the system says of a connection that there is not, if that is why.
-fn dialing(name: &str, error: &(dyn Error + 'static)) -> Option<String> {
+fn dialing(name: &str, error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let error = causes(error).find_map(|cause| cause.downcast_ref::<io::Error>())?;
     let why = match error.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_owned(),
@@ -154,13 +156,15 @@ fn deadline_status(away: Option<String>) -> Status {
 }
 
 /// What led to a failure, from the outside in.
-fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+fn causes<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
     std::iter::successors(error.source(), |&cause| cause.source())
 }
 
 /// Whether a call failed because nobody is at the other end.
 fn is_disconnected(status: &Status) -> bool {
-    status.source().is_some_and(|cause| cause.is::<tonic::transport::Error>())
+    std::error::Error::source(status).is_some_and(|cause| cause.is::<tonic::transport::Error>())
 }
 
 /// A failure in the words of Go's gRPC.

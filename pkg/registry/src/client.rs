@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use api::managed_fields::{ApplyOptions, FieldManager};
 use api::options::{DeleteOptions, ListOptions, Preconditions};
 use api::resources::{self, Resource};
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use cacher::Element;
@@ -135,7 +135,7 @@ impl Client {
     pub async fn element(&self, namespace: &str, name: &str, read: Read) -> Result<Option<Arc<Element>>> {
         match self.registry.get(&self.target(namespace, name), read.resource_version()).await {
             Ok(element) => Ok(Some(element)),
-            Err(status) if status.reason == "NotFound" => Ok(None),
+            Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(status),
         }
     }
@@ -238,7 +238,7 @@ impl Client {
         let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
         match self.registry.delete(&self.target(namespace, name), &request).await {
             Ok(_) => Ok(true),
-            Err(status) if status.reason == "NotFound" => Ok(false),
+            Err(status) if status.reason == Reason::NotFound => Ok(false),
             Err(status) => Err(status),
         }
     }

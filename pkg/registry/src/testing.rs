@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use component_base::features::Gates;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -102,12 +101,4 @@ pub(crate) fn object(literal: Value) -> Object {
 /// A config map with one datum.
 pub(crate) fn config_map(name: &str, datum: &str) -> Object {
     object(json!({"metadata": {"name": name, "namespace": "ns"}, "data": {"datum": datum}}))
-}
-
-/// The reason of a failure, which is one of this server's own.
-pub(crate) fn reason(status: &apimachinery::status::Status) -> &'static str {
-    match status.reason {
-        Cow::Borrowed(reason) => reason,
-        Cow::Owned(_) => panic!("a reason of somebody else's"),
-    }
 }

@@ -8,7 +8,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, HeaderValue};
 use jsontree::json;
 
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use endpoints::dispatch::Response;
 use endpoints::header::texts;
 
@@ -155,5 +155,5 @@ fn gzip(bytes: &[u8]) -> Option<Bytes> {
 pub(crate) fn panicked(metrics: &Metrics) -> Status {
     metrics.panics.fetch_add(1, Relaxed);
     let text = "This request caused apiserver to panic. Look in the logs for details.";
-    Status::failure(500, "InternalError", text)
+    Status::failure(500, Reason::InternalError, text)
 }

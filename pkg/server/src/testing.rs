@@ -161,7 +161,7 @@ fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
         roles: Some(Arc::new(Index::default())),
         nodes: Some((Arc::new(Graph::default()), policy)),
         policies: Some(Policies::default()),
-        connect: Box::new(|_| Err("there is no webhook".to_owned())),
+        connect: Box::new(|_| Err(authorization::Error::Connect("there is no webhook".to_owned()))),
         clock: Arc::new(TestClock::default()),
         figures: Arc::default(),
     };

@@ -16,6 +16,8 @@ use tokio::net::UnixStream;
 use tonic::transport::{Channel, Endpoint};
 use tower_service::Service;
 
+use crate::Error;
+
 /// OTLP's address where none is given.
 const DEFAULT: &str = "localhost:4317";
 /// Where a collector listens that is given without a port.
@@ -37,12 +39,12 @@ enum Address {
 ///
 /// # Errors
 /// An address that cannot be used.
-pub(crate) fn to(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Channel, String> {
+pub(crate) fn to(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Channel, Error> {
     let address = Address::parse(endpoint.filter(|text| !text.is_empty()).unwrap_or(DEFAULT))?;
     let endpoint = |host: &str| {
         Endpoint::from_shared(format!("http://{host}"))
             .map(|endpoint| endpoint.connect_timeout(CONNECT_TIMEOUT))
-            .map_err(|error| format!("tracing endpoint {host:?}: {error}"))
+            .map_err(|error| Error::Endpoint(format!("tracing endpoint {host:?}: {error}")))
     };
     Ok(match address {
         Address::Tcp(host) => match dialer {
@@ -54,12 +56,14 @@ pub(crate) fn to(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Chann
 }
 
 impl Address {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, Error> {
         let cannot = |why: &str| format!("tracing endpoint {text:?}: {why}");
         if let Some(rest) = text.strip_prefix("dns://") {
             return match rest.split_once('/') {
                 Some(("", host)) => Ok(Address::Tcp(host.to_owned())),
-                Some(_) => Err(cannot("this server asks the system alone for names, no other DNS server")),
+                Some(_) => Err(Error::Endpoint(cannot(
+                    "this server asks the system alone for names, no other DNS server",
+                ))),
                 None => Ok(Address::Tcp(rest.to_owned())),
             };
         }

@@ -10,6 +10,8 @@ use jsontree::Value;
 use schema::json::errors::{self, strict_decoding_error};
 use schema::object::Object;
 
+use crate::Error;
+
 const GROUP: &str = "apiserver.config.k8s.io";
 const KIND: &str = "TracingConfiguration";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -33,13 +35,13 @@ impl TracingConfiguration {
     ///
     /// # Errors
     /// What upstream says of the text.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
+    pub fn parse(text: &[u8]) -> Result<Self, Error> {
         let config = decode(text).map_err(|error| {
             format!("failed to read tracing config: unable to decode tracing configuration data: {error}")
         })?;
         match field::aggregate(&config.errors()) {
             None => Ok(config),
-            Some(error) => Err(format!("failed to validate tracing configuration: {error}")),
+            Some(error) => Err(Error::Invalid(format!("failed to validate tracing configuration: {error}"))),
         }
     }
 
@@ -85,31 +87,31 @@ fn endpoint_error(target: &str) -> Option<String> {
     }
 }
 
-fn decode(text: &[u8]) -> Result<TracingConfiguration, String> {
+fn decode(text: &[u8]) -> Result<TracingConfiguration, Error> {
     let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
     let mut strict: Vec<String> = yaml.strict_error().map(|error| error.to_string()).into_iter().collect();
     let meta = schema::json::type_meta(&yaml.json).map_err(|error| error.to_string())?;
     let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
     let shown = String::from_utf8_lossy(text);
     if kind.is_empty() {
-        return Err(format!("Object 'Kind' is missing in '{shown}'"));
+        return Err(Error::Invalid(format!("Object 'Kind' is missing in '{shown}'")));
     }
     if api_version.is_empty() {
-        return Err(format!("Object 'apiVersion' is missing in '{shown}'"));
+        return Err(Error::Invalid(format!("Object 'apiVersion' is missing in '{shown}'")));
     }
     let version = api_version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/'));
     if kind != KIND || !version.is_some_and(|version| VERSIONS.contains(&version)) {
-        return Err(errors::not_registered(kind, api_version, SCHEME));
+        return Err(Error::Invalid(errors::not_registered(kind, api_version, SCHEME)));
     }
     let object: Object = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
     let config = members(&object, &mut strict)?;
     match strict.as_slice() {
         [] => Ok(config),
-        strict => Err(strict_decoding_error(strict)),
+        strict => Err(Error::Invalid(strict_decoding_error(strict))),
     }
 }
 
-fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfiguration, String> {
+fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfiguration, Error> {
     let mut config = TracingConfiguration::default();
     for (name, value) in object {
         match (name.as_str(), value) {
@@ -120,9 +122,11 @@ fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfigura
                 let given = format!("number {number}");
                 config.sampling_rate_per_million = Some(rate.ok_or_else(|| mistyped(name, &given, "int32"))?);
             }
-            ("endpoint", value) => return Err(mistyped(name, go_json::kind_of(value), "string")),
+            ("endpoint", value) => {
+                return Err(Error::Invalid(mistyped(name, go_json::kind_of(value), "string")));
+            }
             ("samplingRatePerMillion", value) => {
-                return Err(mistyped(name, go_json::kind_of(value), "int32"));
+                return Err(Error::Invalid(mistyped(name, go_json::kind_of(value), "int32")));
             }
             _ => strict.push(format!("unknown field {}", apimachinery::go_quote::Quoted(name))),
         }

@@ -5,8 +5,10 @@
 
 mod channel;
 mod config;
+mod error;
 mod provider;
 mod spans;
 
 pub use config::TracingConfiguration;
+pub use error::Error;
 pub use provider::Provider;

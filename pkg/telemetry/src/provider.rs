@@ -11,6 +11,7 @@ use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracerProvider};
 
+use crate::Error;
 use crate::channel;
 use crate::config::TracingConfiguration;
 use crate::spans::Spans;
@@ -49,7 +50,7 @@ impl Provider {
         config: &TracingConfiguration,
         server_id: &str,
         dialer: Option<Dialer>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let exporter = SpanExporter::builder()
             .with_tonic()
             .with_channel(channel::to(config.endpoint.as_deref(), dialer)?)

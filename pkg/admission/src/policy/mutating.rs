@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
-use apimachinery::status::{Cause, Status};
+use apimachinery::status::{Cause, Reason, Status};
 use async_trait::async_trait;
 use schema::object::Object;
 
@@ -355,7 +355,7 @@ impl<'r> Dispatch<'r> {
         let mut status = self.a.forbidden("admission request denied by policy");
         status.message.clone_from(&first.message);
         if first.invalid {
-            status.reason = "Invalid".into();
+            status.reason = Reason::Invalid;
         }
         let details = status.details.get_or_insert_default();
         let causes =

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::status::{Cause, Status};
+use apimachinery::status::{Cause, Reason, Status};
 use async_trait::async_trait;
 use schema::json_write::write_string;
 use schema::object::Object;
@@ -100,7 +100,7 @@ struct Dispatch<'r> {
 /// A refusal.
 struct Rejection {
     message: String,
-    reason: Box<str>,
+    reason: Reason,
 }
 
 impl Rejection {
@@ -108,19 +108,19 @@ impl Rejection {
         let with = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
         Rejection {
             message: format!("ValidatingAdmissionPolicy '{}'{with} denied request: {message}", policy.name),
-            reason: if reason.is_empty() { "Invalid" } else { reason }.into(),
+            reason: if reason.is_empty() { Reason::Invalid } else { reason.into() },
         }
     }
 
     fn status(self, a: &Attributes<'_>) -> Box<Status> {
         let mut status = a.forbidden(&self.message);
-        status.code = match &*self.reason {
-            "Forbidden" => 403,
-            "Unauthorized" => 401,
-            "RequestEntityTooLarge" => 413,
+        status.code = match self.reason {
+            Reason::Forbidden => 403,
+            Reason::Unauthorized => 401,
+            Reason::RequestEntityTooLarge => 413,
             _ => 422,
         };
-        status.reason = self.reason.into_string().into();
+        status.reason = self.reason;
         let cause = Cause { message: self.message, ..Cause::default() };
         status.details.get_or_insert_default().causes.push(cause);
         status

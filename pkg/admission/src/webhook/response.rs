@@ -153,7 +153,7 @@ pub(super) fn refusal(name: &str, result: Option<&Object>) -> Box<Status> {
     let code = result.get("code").and_then(Value::as_i64).unwrap_or_default();
     // A refusal is an error, and HTTP has no codes above 999.
     let code = u16::try_from(code.clamp(400, 999)).unwrap_or(400);
-    let status = Status::failure(code, reason.to_owned(), message);
+    let status = Status::failure(code, reason.into(), message);
     Box::new(match child(result, "details") {
         Some(details) => status.with_details(read_details(details)),
         None => status,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use api::tree::{children_mut, text};
 use apimachinery::go_quote::quote;
+use apimachinery::status::Reason;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 use futures::StreamExt;
@@ -212,7 +213,7 @@ impl Watcher {
                 }
                 true
             }
-            Err(status) if status.reason == "NotFound" => true,
+            Err(status) if status.reason == Reason::NotFound => true,
             Err(status) => {
                 tracing::warn!(name = service.name, error = status.message, "an APIService's status");
                 false

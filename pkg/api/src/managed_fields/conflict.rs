@@ -2,7 +2,7 @@
 
 use apimachinery::field::LIST_BYTES_MAX;
 use apimachinery::go_quote::quote;
-use apimachinery::status::{Cause, Details, Status};
+use apimachinery::status::{Cause, Details, Reason, Status};
 use schema::structured_merge::conflict::Conflict;
 use schema::structured_merge::path::PathText;
 
@@ -49,7 +49,7 @@ pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
         causes.push(Cause { message: format!("{more} more conflicts are left out"), ..Cause::default() });
     }
     let details = Details { causes, ..Details::default() };
-    Box::new(Status::failure(409, "Conflict", message).with_details(details))
+    Box::new(Status::failure(409, Reason::Conflict, message).with_details(details))
 }
 
 /// A manager in words: its name, the subresource, and the version that an update spoke.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ::api::options::{DeleteOptions, ListOptions};
 use ::api::resources::Handle;
+use apimachinery::status::Reason;
 use jsontree::Value;
 use registry::generic::{AdmitAll, DeleteRequest};
 use registry::{Client, Registry, Target, meta};
@@ -107,7 +108,7 @@ impl Cleanup {
         match self.status.reconcile("", &definition.name, &wanted).await {
             Ok(kept) => kept.object.is_some(),
             Err(status) => {
-                if status.reason != "NotFound" {
+                if status.reason != Reason::NotFound {
                     let (name, error) = (&definition.name, &status.message);
                     tracing::warn!(name, error, "a deleted definition's status could not be written");
                     sleep(RETRY).await;

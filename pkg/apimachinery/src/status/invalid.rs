@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{Cause, Details, Status};
+use super::{Cause, Details, Reason, Status};
 use crate::field::{Error, ErrorList, LIST_BYTES_MAX, SHORTENED_BYTES_MAX, cut, joined};
 use crate::go_quote::quote;
 use crate::gvk::GroupKind;
@@ -32,7 +32,7 @@ pub(super) fn status(kind: &GroupKind, name: &str, errors: &ErrorList) -> Status
         causes,
         ..Details::default()
     };
-    Status::failure(422, "Invalid", format!("{kind} {} is invalid{detail}", quote(&name)))
+    Status::failure(422, Reason::Invalid, format!("{kind} {} is invalid{detail}", quote(&name)))
         .with_details(details)
 }
 

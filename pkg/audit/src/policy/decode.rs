@@ -3,6 +3,8 @@
 use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 
+use crate::Error;
+
 const RESOURCES: Members = Members {
     name: "GroupResources",
     all: &[("group", Shape::Text), ("resources", TEXTS), ("resourceNames", TEXTS)],
@@ -60,8 +62,9 @@ pub(super) struct Rule {
 }
 
 /// Reads a text, and says what is wrong with it that can be ignored.
-pub(super) fn file(text: &[u8]) -> Result<(File, Option<String>), String> {
-    let (read, strict) = FILE.read_leniently(text).map_err(|error| format!("failed decoding: {error}"))?;
+pub(super) fn file(text: &[u8]) -> Result<(File, Option<String>), Error> {
+    let (read, strict) =
+        FILE.read_leniently(text).map_err(|error| Error::Invalid(format!("failed decoding: {error}")))?;
     let members = &read.members;
     let file = File {
         rules: objects(members, "rules").map(rule).collect(),

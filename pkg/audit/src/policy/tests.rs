@@ -9,7 +9,7 @@ use crate::Stage;
 const HEAD: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
 
 fn parse(text: &str) -> Result<Policy, String> {
-    Policy::parse(text.as_bytes()).map(|(policy, _)| policy)
+    Policy::parse(text.as_bytes()).map(|(policy, _)| policy).map_err(|error| error.to_string())
 }
 
 fn ann() -> UserInfo {

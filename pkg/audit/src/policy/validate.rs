@@ -12,7 +12,7 @@ use crate::{Level, Stage, Stages};
 ///
 /// # Errors
 /// All of what is wrong with it.
-pub(super) fn policy(file: File) -> Result<Policy, String> {
+pub(super) fn policy(file: File) -> Result<Policy, crate::Error> {
     let mut errors = ErrorList::new();
     let omit_stages = stages(&file.omit_stages, &Path::root("omitStages"), &mut errors);
     let at = Path::root("rules");
@@ -21,7 +21,7 @@ pub(super) fn policy(file: File) -> Result<Policy, String> {
         rules.extend(rule(written, &at.index(index), &mut errors));
     }
     match aggregate(errors.iter()) {
-        Some(text) => Err(text),
+        Some(text) => Err(crate::Error::Invalid(text)),
         None => Ok(Policy { rules, omit_stages, omit_managed_fields: file.omit_managed_fields }),
     }
 }

@@ -40,9 +40,9 @@ impl Caller for Down {
         &self,
         _: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
-    ) -> Result<CallResponse, String> {
+    ) -> Result<CallResponse, crate::Error> {
         failed(Attempt { took: Duration::ZERO, timed_out: false });
-        Err("down".to_owned())
+        Err(crate::Error::Evaluation("down".to_owned()))
     }
 }
 
@@ -77,7 +77,10 @@ async fn refusals_read_as_upstreams() {
     async fn check(who: &str, method: &str, path: &str, expected: &str) {
         let (user, info) = (user(who, &[]), info(method, path));
         let status = refused(&MastersOnly, user, &info).await;
-        assert_eq!((status.code, &*status.reason, status.message.as_str()), (403, "Forbidden", expected));
+        assert_eq!(
+            (status.code, status.reason.as_str(), status.message.as_str()),
+            (403, "Forbidden", expected)
+        );
     }
     check("alice", "GET", "/api", "forbidden: User \"alice\" cannot get path \"/api\"").await;
     check(

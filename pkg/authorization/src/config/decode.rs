@@ -7,6 +7,8 @@ use jsontree::Value;
 use schema::json::errors::{self, strict_decoding_error};
 use schema::object::Object;
 
+use crate::Error;
+
 const GROUP: &str = "apiserver.config.k8s.io";
 const KIND: &str = "AuthorizationConfiguration";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -68,7 +70,7 @@ impl Default for Webhook {
 ///
 /// # Errors
 /// What upstream says of a text that it cannot read.
-pub(super) fn file(text: &[u8]) -> Result<File, String> {
+pub(super) fn file(text: &[u8]) -> Result<File, Error> {
     if text.is_empty() {
         return Ok(File::default());
     }
@@ -77,14 +79,14 @@ pub(super) fn file(text: &[u8]) -> Result<File, String> {
     let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
     let shown = String::from_utf8_lossy(text);
     if kind.is_empty() {
-        return Err(format!("Object 'Kind' is missing in '{shown}'"));
+        return Err(Error::Invalid(format!("Object 'Kind' is missing in '{shown}'")));
     }
     if api_version.is_empty() {
-        return Err(format!("Object 'apiVersion' is missing in '{shown}'"));
+        return Err(Error::Invalid(format!("Object 'apiVersion' is missing in '{shown}'")));
     }
     let version = api_version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/'));
     let Some(version) = version.filter(|version| kind == KIND && VERSIONS.contains(version)) else {
-        return Err(errors::not_registered(kind, api_version, SCHEME));
+        return Err(Error::Invalid(errors::not_registered(kind, api_version, SCHEME)));
     };
     let object: Object = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
     let mut reader = Reader { version, strict: Vec::new() };
@@ -92,7 +94,7 @@ pub(super) fn file(text: &[u8]) -> Result<File, String> {
     let file = reader.file(&object)?;
     match reader.strict.as_slice() {
         [] => Ok(file),
-        strict => Err(strict_decoding_error(strict)),
+        strict => Err(Error::Invalid(strict_decoding_error(strict))),
     }
 }
 
@@ -115,37 +117,37 @@ impl FieldPath<'_> {
         )
     }
 
-    fn text(&self, name: &str, value: &Value, into: &mut String) -> Result<(), String> {
+    fn text(&self, name: &str, value: &Value, into: &mut String) -> Result<(), Error> {
         match value {
             Value::Null => {}
             Value::String(text) => text.as_str().clone_into(into),
-            _ => return Err(self.mistyped(name, value, "string")),
+            _ => return Err(Error::Invalid(self.mistyped(name, value, "string"))),
         }
         Ok(())
     }
 
-    fn flag(&self, name: &str, value: &Value, into: &mut bool) -> Result<(), String> {
+    fn flag(&self, name: &str, value: &Value, into: &mut bool) -> Result<(), Error> {
         match value {
             Value::Null => {}
             Value::Bool(flag) => *into = *flag,
-            _ => return Err(self.mistyped(name, value, "bool")),
+            _ => return Err(Error::Invalid(self.mistyped(name, value, "bool"))),
         }
         Ok(())
     }
 
-    fn object<'v>(&self, name: &str, value: &'v Value, wanted: &str) -> Result<Option<&'v Object>, String> {
+    fn object<'v>(&self, name: &str, value: &'v Value, wanted: &str) -> Result<Option<&'v Object>, Error> {
         match value {
             Value::Null => Ok(None),
             Value::Object(object) => Ok(Some(object)),
-            _ => Err(self.mistyped(name, value, wanted)),
+            _ => Err(Error::Invalid(self.mistyped(name, value, wanted))),
         }
     }
 
-    fn list<'v>(&self, name: &str, value: &'v Value, wanted: &str) -> Result<&'v [Value], String> {
+    fn list<'v>(&self, name: &str, value: &'v Value, wanted: &str) -> Result<&'v [Value], Error> {
         match value {
             Value::Null => Ok(&[]),
             Value::Array(items) => Ok(items),
-            _ => Err(self.mistyped(name, value, wanted)),
+            _ => Err(Error::Invalid(self.mistyped(name, value, wanted))),
         }
     }
 }
@@ -155,13 +157,15 @@ fn joined(path: &str, name: &str) -> String {
 }
 
 /// A time; what is zero is left as it was, for that is where defaults are.
-fn duration(value: &Value, into: &mut i64) -> Result<(), String> {
+fn duration(value: &Value, into: &mut i64) -> Result<(), Error> {
     let text = match value {
         Value::Null => "",
         Value::String(text) => text,
         _ => {
             let given = go_json::kind_of(value);
-            return Err(format!("json: cannot unmarshal {given} into Go value of type string"));
+            return Err(Error::Invalid(format!(
+                "json: cannot unmarshal {given} into Go value of type string"
+            )));
         }
     };
     let nanos = parse_duration(text).map_err(|error| error.to_string())?;
@@ -186,7 +190,7 @@ impl Reader<'_> {
         format!("{list}{}.{structure}", self.version)
     }
 
-    fn file(&mut self, object: &Object) -> Result<File, String> {
+    fn file(&mut self, object: &Object) -> Result<File, Error> {
         let place = FieldPath { structure: KIND, dotted: "", path: "" };
         let mut file = File::default();
         for (name, value) in object {
@@ -204,7 +208,7 @@ impl Reader<'_> {
         Ok(file)
     }
 
-    fn authorizer(&mut self, index: usize, item: &Value) -> Result<Authorizer, String> {
+    fn authorizer(&mut self, index: usize, item: &Value) -> Result<Authorizer, Error> {
         let path = format!("authorizers[{index}]");
         let above = FieldPath { structure: KIND, dotted: "", path: "" };
         let wanted = self.of_version("", "AuthorizerConfiguration");
@@ -227,7 +231,7 @@ impl Reader<'_> {
         Ok(authorizer)
     }
 
-    fn webhook(&mut self, path: &str, object: &Object) -> Result<Webhook, String> {
+    fn webhook(&mut self, path: &str, object: &Object) -> Result<Webhook, Error> {
         let path = format!("{path}.webhook");
         let place =
             FieldPath { structure: "WebhookConfiguration", dotted: "authorizers.webhook", path: &path };
@@ -268,7 +272,7 @@ impl Reader<'_> {
         Ok(webhook)
     }
 
-    fn connection(&mut self, path: &str, object: &Object, webhook: &mut Webhook) -> Result<(), String> {
+    fn connection(&mut self, path: &str, object: &Object, webhook: &mut Webhook) -> Result<(), Error> {
         let (path, dotted) = (format!("{path}.connectionInfo"), "authorizers.webhook.connectionInfo");
         let place = FieldPath { structure: "WebhookConnectionInfo", dotted, path: &path };
         for (name, value) in object {
@@ -284,7 +288,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn condition(&mut self, path: &str, above: &FieldPath<'_>, item: &Value) -> Result<String, String> {
+    fn condition(&mut self, path: &str, above: &FieldPath<'_>, item: &Value) -> Result<String, Error> {
         let wanted = self.of_version("", "WebhookMatchCondition");
         let mut expression = String::new();
         let Some(object) = above.object("matchConditions", item, &wanted)? else { return Ok(expression) };

@@ -18,6 +18,7 @@ fn webhook(name: &str, more: &str) -> String {
 
 fn parse(authorizers: &str) -> Result<Configuration, String> {
     Configuration::parse(format!("{HEAD}{authorizers}").as_bytes(), &BTreeSet::new())
+        .map_err(|error| error.to_string())
 }
 
 fn check(authorizers: &str, expected: &str) {
@@ -62,7 +63,7 @@ fn all_three_versions_are_read_and_no_other() {
     let check = |text: &str, expected: &str| {
         let error = Configuration::parse(text.as_bytes(), &BTreeSet::new()).unwrap_err();
         assert_eq!(
-            error.strip_prefix("failed to load AuthorizationConfiguration from file: "),
+            error.to_string().strip_prefix("failed to load AuthorizationConfiguration from file: "),
             Some(expected)
         );
     };
@@ -83,7 +84,12 @@ fn all_three_versions_are_read_and_no_other() {
         "json: cannot unmarshal number into Go struct field AuthorizerConfiguration.authorizers.type of type string",
     );
     let empty = Configuration::parse(b"", &BTreeSet::new()).unwrap_err();
-    assert_eq!(empty, "authorizers: Required value: at least one authorization mode must be defined");
+    assert_eq!(
+        empty,
+        crate::Error::Invalid(
+            "authorizers: Required value: at least one authorization mode must be defined".to_owned()
+        )
+    );
 }
 
 #[test]
@@ -161,5 +167,5 @@ fn modes_that_were_there_at_start_may_not_go() {
     let required = BTreeSet::from([Mode::Node, Mode::Abac, Mode::Webhook]);
     let text = format!("{HEAD}- {{type: Node, name: node}}\n");
     let error = Configuration::parse(text.as_bytes(), &required).unwrap_err();
-    assert_eq!(error, "missing required types: [ABAC]");
+    assert_eq!(error, crate::Error::Invalid("missing required types: [ABAC]".to_owned()));
 }

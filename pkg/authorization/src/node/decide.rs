@@ -8,7 +8,7 @@ use apimachinery::go_quote::quote;
 
 use super::graph::{Graph, Owned, Vertex};
 use super::{Policy, node_of};
-use crate::{Attributes, Decision};
+use crate::{Attributes, Decision, Error};
 
 /// The namespace of the leases by which nodes say that they are alive.
 const LEASE_NAMESPACE: &str = "kube-node-lease";
@@ -23,7 +23,7 @@ pub fn decide(graph: &Graph, policy: &Policy, attributes: &Attributes<'_>) -> De
     let asked = NodeRequest { graph, policy, node, attributes };
     match attributes.resource_request.then(|| asked.by_resource()).flatten() {
         Some(Ok(())) => Decision::Allow(Arc::default()),
-        Some(Err(reason)) => refuse(&reason),
+        Some(Err(reason)) => refuse(&reason.to_string()),
         None if policy.rules.iter().any(|rule| rule.allows(attributes)) => Decision::Allow(Arc::default()),
         None => refuse(""),
     }
@@ -34,10 +34,10 @@ fn refuse(reason: &str) -> Decision {
 }
 
 /// Allowed, or upstream's reason why not, which may be empty.
-type Answer = Result<(), String>;
+type Answer = Result<(), Error>;
 
 fn no(reason: &str) -> Answer {
-    Err(reason.to_owned())
+    Err(Error::Rejected(reason.to_owned()))
 }
 
 struct NodeRequest<'a> {
@@ -90,7 +90,7 @@ impl NodeRequest<'_> {
         if self.graph.reaches(self.node, vertex, namespace, name) {
             Ok(())
         } else {
-            Err(format!("no relationship found between node '{}' and this object", self.node))
+            Err(format!("no relationship found between node '{}' and this object", self.node).into())
         }
     }
 
@@ -167,7 +167,9 @@ impl NodeRequest<'_> {
             return no("can only get, create, update, patch, or delete a node lease");
         }
         if self.attributes.namespace != LEASE_NAMESPACE {
-            return Err(format!("can only access leases in the {} system namespace", quote(LEASE_NAMESPACE)));
+            return Err(
+                format!("can only access leases in the {} system namespace", quote(LEASE_NAMESPACE)).into()
+            );
         }
         if self.is_own() {
             Ok(())
@@ -220,7 +222,7 @@ impl NodeRequest<'_> {
             "get" => self.related(Vertex::Owned(Owned::PodCertificateRequest)),
             "list" | "watch" if self.selects_own() => Ok(()),
             "list" | "watch" => no("can only list/watch podcertificaterequests with nodeName field selector"),
-            verb => Err(format!("nodes may not {verb} podcertificaterequests")),
+            verb => Err(format!("nodes may not {verb} podcertificaterequests").into()),
         }
     }
 
@@ -231,10 +233,10 @@ impl NodeRequest<'_> {
             ("", "create" | "update" | "patch") | ("status", "update" | "patch") => Ok(()),
             ("", "get" | "list" | "watch") if name == node => Ok(()),
             ("", "get" | "list" | "watch") if name.is_empty() => {
-                Err(format!("node '{node}' cannot read all nodes, only its own Node object"))
+                Err(format!("node '{node}' cannot read all nodes, only its own Node object").into())
             }
             ("", "get" | "list" | "watch") => {
-                Err(format!("node '{node}' cannot read '{name}', only its own Node object"))
+                Err(format!("node '{node}' cannot read '{name}', only its own Node object").into())
             }
             _ => no(""),
         }

@@ -11,7 +11,7 @@ use jsontree::{Object, Value};
 
 use super::covers::{TooMany, missing};
 use super::{Index, RoleKind, RoleRef, Roles, Rule, aggregate, read, rules_of, wait_until_loaded};
-use crate::{Attributes, Authorizer, Decision};
+use crate::{Attributes, Authorizer, Decision, Error};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -63,7 +63,7 @@ async fn check_role(
         return Ok(());
     }
     let rules = Rule::all_of(grant.new);
-    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text))?;
+    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))?;
     if aggregates(grant.new) || grant.old.is_some_and(aggregates) {
         // The rules of an aggregate may become anything.
         let text = "must have cluster-admin privileges to use the aggregationRule";
@@ -92,7 +92,7 @@ async fn check_binding(
     // As upstream, which looks the role up in the name of the request.
     let not_found = || Status::not_found(&GroupResource::new(GROUP, grant.resource), &role.name);
     let rules = found.ok_or_else(not_found)?;
-    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text))
+    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text.to_string()))
 }
 
 /// The question whether the writer may do without what is checked here.
@@ -117,11 +117,11 @@ fn forbidden(grant: Grant<'_>, text: &str) -> Box<Status> {
 }
 
 /// Whether the writer holds what some rules permit; upstream's text if not.
-fn confirm(grant: Grant<'_>, roles: &dyn Roles, rules: &[Rule]) -> Result<(), String> {
-    read(roles, |index| confirm_in(index, grant, rules)).unwrap_or(Err(String::new()))
+fn confirm(grant: Grant<'_>, roles: &dyn Roles, rules: &[Rule]) -> Result<(), Error> {
+    read(roles, |index| confirm_in(index, grant, rules)).unwrap_or(Err(Error::Rejected(String::new())))
 }
 
-fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), String> {
+fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), Error> {
     let (held, errors) = rules_of(index, grant.user, grant.namespace);
     let lacking = match missing(&held, rules) {
         Ok(lacking) if lacking.is_empty() => return Ok(()),
@@ -137,7 +137,7 @@ fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), Str
     if !errors.is_empty() {
         text.push_str(&format!("; resolution errors: [{}]", aggregate(&errors)));
     }
-    Err(text)
+    Err(Error::Rejected(text))
 }
 
 /// Joins permissions that differ in their verbs alone.

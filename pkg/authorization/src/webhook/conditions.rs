@@ -32,7 +32,7 @@ struct Condition {
 /// What conditions say of a request.
 pub(super) struct MatchResult {
     /// Whether all hold; what went wrong if that is unknown.
-    pub(super) outcome: Result<bool, String>,
+    pub(super) outcome: Result<bool, crate::Error>,
     /// How many of them could not be evaluated.
     pub(super) errors: usize,
 }
@@ -111,8 +111,8 @@ impl Conditions {
         }
         let outcome = match errors.as_slice() {
             [] => Ok(true),
-            [one] => Err(one.clone()),
-            many => Err(format!("[{}]", many.join(", "))),
+            [one] => Err(crate::Error::Evaluation(one.clone())),
+            many => Err(crate::Error::Evaluation(format!("[{}]", many.join(", ")))),
         };
         MatchResult { outcome, errors: errors.len() }
     }
@@ -179,8 +179,8 @@ mod tests {
         let check = |texts: &[&str], expected: Result<bool, &str>, errors: usize| {
             let judged = conditions(texts).0.judge(&request);
             assert_eq!(
-                judged.outcome.as_ref().map_err(String::as_str),
-                expected.as_ref().map_err(|text| *text),
+                judged.outcome.as_ref().map_err(|error| error.to_string()),
+                expected.as_ref().map_err(|text| (*text).to_owned()),
                 "{texts:?}"
             );
             assert_eq!(judged.errors, errors, "{texts:?}");
@@ -198,6 +198,12 @@ mod tests {
         let numbers = format!("[{}]", vec!["1"; 200].join(","));
         let text = format!("{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, a + b + c > 0)))");
         let judged = conditions(&[&text]).0.judge(&json!({}));
-        assert!(judged.outcome.unwrap_err().ends_with("operation cancelled: actual cost limit exceeded"));
+        assert!(
+            judged
+                .outcome
+                .unwrap_err()
+                .to_string()
+                .ends_with("operation cancelled: actual cost limit exceeded")
+        );
     }
 }

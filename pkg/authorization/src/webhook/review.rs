@@ -7,6 +7,7 @@ use apimachinery::{fields, labels};
 use jsontree::{Object, Value, json};
 
 use crate::Attributes;
+use crate::Error;
 
 /// How large what a client says about its request may be for the answer to be remembered, in bytes.
 const REMEMBERED_BYTES_MAX: usize = 10_000;
@@ -53,25 +54,29 @@ impl Version {
     ///
     /// # Errors
     /// It is no review.
-    pub(super) fn verdict(self, body: &[u8]) -> Result<ReviewStatus, String> {
+    pub(super) fn verdict(self, body: &[u8]) -> Result<ReviewStatus, Error> {
         let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
         let known = |found: &str, expected: &str| found.is_empty() || found == expected;
         if !known(&meta.kind, "SubjectAccessReview") || !known(&meta.api_version, self.group_version()) {
-            return Err(format!(
+            return Err(Error::Evaluation(format!(
                 "no kind {} is registered for version {}",
                 quote(&meta.kind),
                 quote(&meta.api_version)
-            ));
+            )));
         }
         let answer: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
         let status = match answer.get("status") {
             None | Some(Value::Null) => return Ok(ReviewStatus::default()),
-            Some(status) => status.as_object().ok_or("the status of the review is no object")?,
+            Some(status) => status
+                .as_object()
+                .ok_or_else(|| Error::Evaluation("the status of the review is no object".to_owned()))?,
         };
         let flag = |name: &str| match status.get(name) {
             None | Some(Value::Null) => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(format!("status.{name} of the review is neither true nor false")),
+            Some(_) => {
+                Err(Error::Evaluation(format!("status.{name} of the review is neither true nor false")))
+            }
         };
         let reason = status.get("reason").and_then(Value::as_str).unwrap_or("").into();
         Ok(ReviewStatus { allowed: flag("allowed")?, denied: flag("denied")?, reason })

@@ -21,7 +21,7 @@ impl Caller for Service {
         &self,
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
-    ) -> Result<CallResponse, String> {
+    ) -> Result<CallResponse, crate::Error> {
         self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
         let answer = self.answers.lock().unwrap().pop().unwrap();
         let took = Duration::ZERO;
@@ -29,7 +29,7 @@ impl Caller for Service {
             Ok(answer) => Ok(CallResponse { body: answer.to_string().into_bytes(), took }),
             Err(attempt) => {
                 failed(attempt);
-                Err("down".to_owned())
+                Err(crate::Error::Evaluation("down".to_owned()))
             }
         }
     }
@@ -202,7 +202,11 @@ struct Silent;
 
 #[async_trait]
 impl Caller for Silent {
-    async fn ask(&self, _: Vec<u8>, _: &(dyn Fn(Attempt) + Send + Sync)) -> Result<CallResponse, String> {
+    async fn ask(
+        &self,
+        _: Vec<u8>,
+        _: &(dyn Fn(Attempt) + Send + Sync),
+    ) -> Result<CallResponse, crate::Error> {
         std::future::pending().await
     }
 }

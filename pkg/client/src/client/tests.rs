@@ -85,7 +85,7 @@ async fn a_service_is_where_its_route_leads_and_has_its_own_name() {
     let port = server.port;
     let route: Route = Arc::new(move |host, asked| match (host, asked) {
         ("hook.ns.svc", 443) => Ok(Address { host: "127.0.0.1".to_owned(), port }),
-        _ => Err("services \"other\" not found".to_owned()),
+        _ => Err(crate::Error::Credentials("services \"other\" not found".to_owned())),
     });
     let tls = trusting(&keys.authority);
     let client = Client::new(Options { tls, route: Some(route), ..Options::default() }).unwrap();

@@ -7,6 +7,7 @@ use jsontree::{Object, Value, json};
 use serde::Deserialize;
 
 use super::PluginCredentials;
+use crate::Error;
 use crate::tls;
 
 /// The version in which everything is said.
@@ -75,39 +76,54 @@ struct CredentialStatus {
 ///
 /// # Errors
 /// In upstream's words.
-pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, String> {
+pub(super) fn read(output: &[u8], version: &str) -> Result<PluginCredentials, Error> {
     let decoding = |why: String| format!("decoding stdout: {why}");
-    let text = schema::yaml::to_json(output).map_err(|error| decoding(error.to_string()))?;
-    let said: Credential = serde_json::from_slice(&text.json).map_err(|error| decoding(error.to_string()))?;
+    let text = schema::yaml::to_json(output)
+        .map_err(|error| decoding(error.to_string()))
+        .map_err(Error::Credentials)?;
+    let said: Credential = serde_json::from_slice(&text.json)
+        .map_err(|error| decoding(error.to_string()))
+        .map_err(Error::Credentials)?;
     if said.kind != "ExecCredential" {
-        return Err(decoding(format!(
+        return Err(Error::Credentials(decoding(format!(
             "no kind \"{}\" is registered for version \"{}\"",
             said.kind, said.api_version
-        )));
+        ))));
     }
     if said.api_version != version {
         let returned = said.api_version;
-        return Err(format!(
+        return Err(Error::Credentials(format!(
             "exec plugin is configured to use API version {version}, plugin returned version {returned}"
-        ));
+        )));
     }
-    let said = said.status.ok_or("exec plugin didn't return a status field")?;
+    let said = said
+        .status
+        .ok_or_else(|| Error::Credentials("exec plugin didn't return a status field".to_owned()))?;
     let (chain, key) = (said.client_certificate_data, said.client_key_data);
     if said.token.is_empty() && chain.is_empty() && key.is_empty() {
-        return Err("exec plugin didn't return a token or cert/key pair".to_owned());
+        return Err(Error::Credentials("exec plugin didn't return a token or cert/key pair".to_owned()));
     }
     if chain.is_empty() != key.is_empty() {
-        return Err("exec plugin returned only certificate or key, not both".to_owned());
+        return Err(Error::Credentials("exec plugin returned only certificate or key, not both".to_owned()));
     }
     let until =
         said.expiration_timestamp.map(|text| parse_time(&text).map_err(|error| decoding(error.to_string())));
     let certificate = (!chain.is_empty()).then(|| (chain.into_bytes(), key.into_bytes()));
     let mut validity = None;
     if let Some((chain, key)) = &certificate {
-        tls::check_pair(chain, key).map_err(|why| format!("failed parsing client key/certificate: {why}"))?;
+        tls::check_pair(chain, key)
+            .map_err(|why| Error::Credentials(format!("failed parsing client key/certificate: {why}")))?;
         let leaf = tls::validity(chain);
-        validity = Some(leaf.map_err(|why| format!("failed parsing client leaf certificate: {why}"))?);
+        validity =
+            Some(leaf.map_err(|why| {
+                Error::Credentials(format!("failed parsing client leaf certificate: {why}"))
+            })?);
     }
     let token = (!said.token.is_empty()).then_some(said.token);
-    Ok(PluginCredentials { token, certificate, validity, until: until.transpose()? })
+    Ok(PluginCredentials {
+        token,
+        certificate,
+        validity,
+        until: until.transpose().map_err(Error::Credentials)?,
+    })
 }

@@ -32,7 +32,8 @@ impl World {
     }
 
     async fn token(&self, plugin: &ExecPlugin) -> Result<String, String> {
-        plugin.issued().await.map(|issued| issued.token.clone().unwrap_or_default())
+        let issued = plugin.issued().await.map_err(|error| error.to_string())?;
+        Ok(issued.token.clone().unwrap_or_default())
     }
 }
 

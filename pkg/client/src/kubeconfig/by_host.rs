@@ -9,6 +9,7 @@ use std::sync::Arc;
 use component_base::clock::Clock;
 
 use super::{File, User, load, source};
+use crate::Error;
 use crate::client::Basic;
 use crate::exec::ExecPlugin;
 use crate::impersonate::Impersonate;
@@ -63,7 +64,7 @@ pub struct WebhookCredentials {
 #[derive(Clone)]
 struct NamedCredentials {
     user: User,
-    plugin: Result<Option<ExecPlugin>, String>,
+    plugin: Result<Option<ExecPlugin>, Error>,
 }
 
 /// Names users, and says nothing of them.
@@ -78,7 +79,7 @@ impl WebhookCredentials {
     ///
     /// # Errors
     /// What upstream says of a file that cannot be read.
-    pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, String> {
+    pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, Error> {
         let (file, directory) = load(path)?;
         Ok(WebhookCredentials::of_file(file, directory, clock))
     }
@@ -109,11 +110,11 @@ impl WebhookCredentials {
     ///
     /// # Errors
     /// As [`WebhookCredentials::of`]; a URL that is none.
-    pub fn at(&self, place: &WebhookAddress) -> Result<Credentials, String> {
+    pub fn at(&self, place: &WebhookAddress) -> Result<Credentials, Error> {
         match place {
             WebhookAddress::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
             WebhookAddress::Url(url) => {
-                let url = url.parse::<http::Uri>().map_err(|error| error.to_string())?;
+                let url = url.parse::<http::Uri>().map_err(|error| Error::Credentials(error.to_string()))?;
                 let port = url.port_u16().unwrap_or(443);
                 self.of(&format!("{}:{port}", url.host().unwrap_or_default()))
             }
@@ -127,7 +128,7 @@ impl WebhookCredentials {
     /// # Errors
     /// A user that cannot be used: one with credentials that are no credentials or contradict each other, or a plugin
     /// of a version that is not known.
-    pub fn of(&self, host: &str) -> Result<Credentials, String> {
+    pub fn of(&self, host: &str) -> Result<Credentials, Error> {
         if let Some(itself) = self.itself.as_ref().filter(|_| host == OWN_SERVICE) {
             return Ok(itself.clone());
         }
@@ -149,7 +150,7 @@ impl WebhookCredentials {
     ///
     /// # Errors
     /// As [`WebhookCredentials::of`].
-    pub fn of_service(&self, namespace: &str, name: &str, port: u16) -> Result<Credentials, String> {
+    pub fn of_service(&self, namespace: &str, name: &str, port: u16) -> Result<Credentials, Error> {
         self.of(&format!("{name}.{namespace}.svc:{port}"))
     }
 
@@ -161,14 +162,16 @@ impl WebhookCredentials {
 }
 
 impl NamedCredentials {
-    fn credentials(&self, directory: &Path) -> Result<Credentials, String> {
+    fn credentials(&self, directory: &Path) -> Result<Credentials, Error> {
         let user = &self.user;
         if user.auth_provider.is_some() {
-            return Err("auth provider not supported".to_owned());
+            return Err(Error::Credentials("auth provider not supported".to_owned()));
         }
         let (bearer, basic) = (user.bearer(directory), user.basic());
         if bearer.is_some() && basic.is_some() {
-            return Err("username/password or bearer token may be set, but not both".to_owned());
+            return Err(Error::Credentials(
+                "username/password or bearer token may be set, but not both".to_owned(),
+            ));
         }
         let certificate = user.certificate(directory)?;
         let (plugin, impersonate) = (self.plugin.clone()?, user.impersonate());
@@ -178,7 +181,7 @@ impl NamedCredentials {
 
 impl User {
     /// The certificate and its key; `None` unless there are both.
-    pub(super) fn certificate(&self, directory: &Path) -> Result<Option<(Source, Source)>, String> {
+    pub(super) fn certificate(&self, directory: &Path) -> Result<Option<(Source, Source)>, Error> {
         let (file, data) = (&self.client_certificate, &self.client_certificate_data);
         let certificate = source(file, data, directory, "client-certificate-data")?;
         let key = source(&self.client_key, &self.client_key_data, directory, "client-key-data")?;
@@ -261,7 +264,9 @@ mod tests {
         assert_eq!(found.bearer, Some(Source::File("/d/f".into())));
         assert_eq!(user("username: a, password: b").unwrap().basic, Some(Basic::new("a", "b")));
         assert_eq!(user("client-certificate: c.pem").unwrap(), Credentials::default());
-        let wrong = |text: &str, expected: &str| assert_eq!(user(text).unwrap_err(), expected);
+        let wrong = |text: &str, expected: &str| {
+            assert_eq!(user(text).unwrap_err(), Error::Credentials(expected.to_owned()))
+        };
         wrong("username: a, token: t", "username/password or bearer token may be set, but not both");
         wrong("auth-provider: {}", "auth provider not supported");
     }
@@ -276,7 +281,7 @@ mod tests {
         assert!(one.is_some() && one == other);
         assert_eq!(user(&format!("token: t, {EXEC}")).of("h:1").unwrap().plugin, None);
         let unknown = user("exec: {command: c}").of("h:1").unwrap_err();
-        assert_eq!(unknown, "exec plugin: invalid apiVersion \"\"");
+        assert_eq!(unknown, Error::Credentials("exec plugin: invalid apiVersion \"\"".to_owned()));
     }
 
     #[test]

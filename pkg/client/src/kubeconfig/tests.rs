@@ -15,7 +15,7 @@ fn read(text: &str, files: &[(&str, &str)]) -> Result<Kubeconfig, String> {
     let path = directory.path().join("config");
     std::fs::write(&path, text).unwrap();
     let base = directory.path().display().to_string();
-    Kubeconfig::read(&path, &clock()).map_err(|error| error.replace(&base, "DIR"))
+    Kubeconfig::read(&path, &clock()).map_err(|error| error.to_string().replace(&base, "DIR"))
 }
 
 const CONTEXT: &str = "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n";
@@ -67,7 +67,8 @@ fn what_is_wrong_is_told_in_upstreams_words() {
     let check = |found: Result<Kubeconfig, String>, expected: &str| {
         assert_eq!(found.unwrap_err(), expected);
     };
-    let missing = Kubeconfig::read(Path::new("/nonexistent/config"), &clock());
+    let missing =
+        Kubeconfig::read(Path::new("/nonexistent/config"), &clock()).map_err(|error| error.to_string());
     check(missing, "stat /nonexistent/config: no such file or directory");
     check(read("", &[]), &format!("invalid configuration: {EMPTY_CONFIG}"));
     check(read("current-context: c\n", &[]), "context \"c\" does not exist");

@@ -29,12 +29,12 @@ impl Trusted {
         roots: RootCertStore,
         certificates: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, crate::Error> {
         let chains = if roots.is_empty() {
             None
         } else {
             let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-            Some(builder.build().map_err(|error| error.to_string())?)
+            Some(builder.build().map_err(|error| error.to_string()).map_err(crate::Error::Credentials)?)
         };
         Ok(Trusted { chains, certificates, provider })
     }

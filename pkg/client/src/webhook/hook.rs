@@ -40,7 +40,7 @@ pub enum WebhookAddress {
 ///
 /// # Errors
 /// Why nobody is there, in words for clients.
-pub type ServiceResolver = Arc<dyn Fn(&str, &str, u16) -> Result<Address, String> + Send + Sync>;
+pub type ServiceResolver = Arc<dyn Fn(&str, &str, u16) -> Result<Address, crate::Error> + Send + Sync>;
 
 /// The ways to webhooks.
 #[derive(Clone)]

@@ -114,7 +114,9 @@ struct Nowhere(&'static str);
 
 impl crate::Dial for Nowhere {
     fn dial<'d>(&'d self, address: &'d crate::Address) -> crate::DialFuture<'d> {
-        Box::pin(async move { Err(format!("{} to {}:{}", self.0, address.host, address.port)) })
+        Box::pin(async move {
+            Err(crate::Error::Connect(format!("{} to {}:{}", self.0, address.host, address.port)))
+        })
     }
 }
 

@@ -6,6 +6,7 @@
 
 use api::resources::Resource;
 use api::{semantic, tree};
+use apimachinery::status::Reason;
 use component_base::features::Gates;
 use jsontree::json;
 use registry::client::{Client, Read};
@@ -94,7 +95,7 @@ impl FlowControl {
 fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, String> {
     match outcome {
         Ok(value) => Ok(Some(value)),
-        Err(status) if matches!(&*status.reason, "Conflict" | "NotFound") => Ok(None),
+        Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => Ok(None),
         Err(status) => Err(status.message),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::api::options::ListOptions;
 use ::api::resources::{Handle, Resource};
 use admission::policy::{Param, ParamFailure, ParamKind, Params};
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
 use endpoints::served::Served;
 use endpoints::versions;
@@ -126,7 +126,7 @@ impl Params for StoredParams {
         let found = timeout(WAIT, self.registry.get(&target, "0")).await;
         match found.map_err(|_| ParamFailure::NotSynced)? {
             Ok(element) => self.param(row, &element).await.map(Some).map_err(|status| failed(&status)),
-            Err(status) if status.reason == "NotFound" => Ok(None),
+            Err(status) if status.reason == Reason::NotFound => Ok(None),
             Err(status) => Err(failed(&status)),
         }
     }

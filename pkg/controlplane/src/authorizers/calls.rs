@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use authorization::Error;
 use authorization::config::WebhookConfiguration;
 use authorization::webhook::{Attempt, CallResponse, Caller};
 use client::Dialer;
@@ -33,15 +34,19 @@ pub(super) fn connect(
     config: &WebhookConfiguration,
     dialer: Option<&Dialer>,
     figures: &Figures,
-) -> Result<Arc<dyn Caller>, String> {
-    let mut kubeconfig = Kubeconfig::read(&config.kubeconfig, &system::clock())?;
+) -> Result<Arc<dyn Caller>, Error> {
+    let mut kubeconfig = Kubeconfig::read(&config.kubeconfig, &system::clock()).map_err(unusable)?;
     kubeconfig.options.dialer = dialer.cloned();
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WAIT_MS), chance)
-        .map_err(|error| error.to_string())?
+        .map_err(unusable)?
         .with_timeout(config.timeout)
         .counted(figures);
     Ok(Arc::new(Service { webhook, calls: Semaphore::new(CALLS_MAX) }))
+}
+
+fn unusable(error: client::Error) -> Error {
+    Error::Connect(error.to_string())
 }
 
 #[async_trait]
@@ -50,8 +55,8 @@ impl Caller for Service {
         &self,
         review: Vec<u8>,
         failed: &(dyn Fn(Attempt) + Send + Sync),
-    ) -> Result<CallResponse, String> {
-        let _permit = self.calls.acquire().await.map_err(|error| error.to_string())?;
+    ) -> Result<CallResponse, Error> {
+        let _permit = self.calls.acquire().await.map_err(|error| Error::Evaluation(error.to_string()))?;
         let answered: OnceLock<Duration> = OnceLock::new();
         let tell = |attempt: client::webhook::Attempt| match attempt.code {
             Some(200..300) => drop(answered.set(attempt.took)),
@@ -63,7 +68,7 @@ impl Caller for Service {
             }
             Err(failure) => {
                 tracing::error!(error = %failure, "failed to make webhook authorizer request");
-                Err(failure.message)
+                Err(Error::Evaluation(failure.message))
             }
         }
     }

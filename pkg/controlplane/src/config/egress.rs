@@ -9,6 +9,6 @@ use ::egress::Egress;
 ///
 /// # Errors
 /// What upstream says of the files.
-pub fn egress(path: &Path) -> Result<Egress, String> {
+pub fn egress(path: &Path) -> Result<Egress, ::egress::Error> {
     Egress::read(path, &(Arc::new(|| rand::random_range(0..i64::MAX)) as _))
 }

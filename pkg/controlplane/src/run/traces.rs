@@ -29,9 +29,10 @@ impl Recorder {
             return Err(RunError::Configuration(text.to_owned()));
         }
         let dialer = config.egress.dialer(Network::ControlPlane);
-        let config = TracingConfiguration::parse(&read(path)?).map_err(RunError::Configuration)?;
+        let config = TracingConfiguration::parse(&read(path)?)
+            .map_err(|error| RunError::Configuration(error.to_string()))?;
         let provider = Provider::new(&config, &identity::of_this_machine(), dialer);
-        let provider = provider.map_err(RunError::Configuration)?;
+        let provider = provider.map_err(|error| RunError::Configuration(error.to_string()))?;
         let traces = Traces { tracer: provider.tracer(), sampling_rate: config.sampling_rate() };
         Ok(Some(Recorder { traces, provider }))
     }

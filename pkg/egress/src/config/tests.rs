@@ -7,7 +7,7 @@ fn read(selections: &str) -> Result<EgressSelectorConfiguration, String> {
     let text = format!(
         "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections: {selections}"
     );
-    EgressSelectorConfiguration::read(text.as_bytes())
+    EgressSelectorConfiguration::read(text.as_bytes()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -55,7 +55,8 @@ fn the_control_plane_has_a_former_name() {
 #[test]
 fn what_is_no_configuration_is_refused() {
     let check = |text: &str, expected: &str| {
-        assert_eq!(EgressSelectorConfiguration::read(text.as_bytes()), Err(expected.to_owned()), "{text}");
+        let refused = EgressSelectorConfiguration::read(text.as_bytes()).unwrap_err();
+        assert_eq!(refused.to_string(), expected, "{text}");
     };
     let of = |version: &str, rest: &str| {
         format!("{{apiVersion: {version}, kind: EgressSelectorConfiguration{rest}}}")

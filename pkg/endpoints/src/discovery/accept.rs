@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use apimachinery::status::{Details, Status};
+use apimachinery::status::{Details, Reason, Status};
 use http::HeaderMap;
 use http::header::ACCEPT;
 
@@ -72,7 +72,7 @@ pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Box<Status
         return Ok(());
     }
     let message = format!("406: Not Acceptable\n\nAvailable representations: {}", media_types.join(", "));
-    Err(Status::failure(406, "NotAcceptable", message).with_details(Details::default()).into())
+    Err(Status::failure(406, Reason::NotAcceptable, message).with_details(Details::default()).into())
 }
 
 /// [`route`] for documents that come in every format of objects.

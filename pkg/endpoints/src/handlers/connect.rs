@@ -12,7 +12,7 @@ use api::resources::{self, Backend, EndpointOperation, Resource, Stream};
 use api::tree;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use authorization::Attributes;
 use schema::object::Object;
 
@@ -89,7 +89,7 @@ async fn may_create(call: &Call<'_>) -> Result<(), Box<Status>> {
     let resource = GroupResource::new(wanted.group, wanted.resource);
     Err(Box::new(match refused.error {
         // Upstream hands the bare error on.
-        Some(error) => Status::failure(500, "", error),
+        Some(error) => Status::failure(500, Reason::Unknown, error),
         None => Status::forbidden(&resource, wanted.name, &refused.reason),
     }))
 }
@@ -167,7 +167,7 @@ async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
     let unavailable = |what: &str| {
         let what = apimachinery::go_quote::quote(what);
         let message = format!("no endpoints available for service {what}");
-        Box::new(Status::failure(503, "ServiceUnavailable", message))
+        Box::new(Status::failure(503, Reason::ServiceUnavailable, message))
     };
     if !location::has_subsets(&endpoints) {
         return Err(unavailable(named.name));

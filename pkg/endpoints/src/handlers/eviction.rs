@@ -12,7 +12,7 @@ use api::resources::{self, Resource};
 use api::tree;
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::{GroupKind, GroupResource};
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use apimachinery::time::UnixTime;
 use kinds::strategy::pod_conditions::{self, Condition};
 use registry::generic::{Admit, AdmitAll, DeleteRequest, UpdateRequest};
@@ -98,7 +98,7 @@ async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<
         let pinned = if gone || insists { options.clone() } else { pinned(options, &pod) };
         match mark_and_delete(call, &pinned).await {
             Ok(()) => return Ok(None),
-            Err(status) if status.reason == "Conflict" && !insists && attempt < ATTEMPTS_MAX => {
+            Err(status) if status.reason == Reason::Conflict && !insists && attempt < ATTEMPTS_MAX => {
                 let pause = RETRY_PAUSE.mul_f64(1.0 + RETRY_JITTER * (call.api.jitter)());
                 tokio::time::sleep(pause).await;
             }
@@ -126,7 +126,7 @@ async fn delete_protected(call: &Call<'_>, pod: &Object, options: &DeleteOptions
     // The pod goes because it is not ready: not if it has become so in between.
     let unversioned = version_of(options).is_none();
     match mark_and_delete(call, &pinned(options, pod)).await {
-        Err(status) if status.reason == "Conflict" && unversioned => Err(budget::busy(name)),
+        Err(status) if status.reason == Reason::Conflict && unversioned => Err(budget::busy(name)),
         done => done,
     }
 }

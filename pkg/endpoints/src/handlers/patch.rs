@@ -3,7 +3,7 @@
 use api::options::PatchOptions;
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
-use apimachinery::status::{Details, Status};
+use apimachinery::status::{Details, Reason, Status};
 use http::header::CONTENT_TYPE;
 use jsontree::Value;
 use registry::generic::UpdateOutcome;
@@ -123,7 +123,7 @@ fn unknown_format(header: &str, custom: bool, cbor: bool) -> Status {
     if custom || header.split(',').any(|one| taken.contains(&media_type(one))) {
         Status::unsupported_media_type(&taken)
     } else {
-        Status::failure(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+        Status::failure(415, Reason::UnsupportedMediaType, "415: Unsupported Media Type")
             .with_details(Details::default())
     }
 }
@@ -245,7 +245,7 @@ fn error_response(error: patch::Error) -> Box<Status> {
         }
         patch::Error::DoesNotApply(_) => {
             let text = "the server rejected our request due to an error in our request";
-            Status::failure(422, "Invalid", text).with_details(Details::default())
+            Status::failure(422, Reason::Invalid, text).with_details(Details::default())
         }
         patch::Error::Failed(text) => Status::unmapped(text),
     };

@@ -8,7 +8,7 @@ use api::options::CreateOptions;
 use api::resources;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::{GroupKind, GroupResource, split_api_version};
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use apimachinery::time::UnixTime;
 use authentication::service_account::{Claims, Grant, Issuer, Reference, WARN_AFTER_SECONDS};
 use jsontree::Value;
@@ -279,7 +279,7 @@ async fn node_of(call: &Call<'_>, pod: &Object) -> Result<Option<Reference>, Box
     };
     match node {
         Ok(node) => Ok(Some(reference(&node))),
-        Err(status) if status.reason == "NotFound" => {
+        Err(status) if status.reason == Reason::NotFound => {
             Ok(Some(Reference { name: name.to_owned(), uid: String::new() }))
         }
         Err(status) => Err(Status::internal_error(status.message).into()),

@@ -115,7 +115,7 @@ async fn a_backend_that_is_not_there_is_a_503() {
     let url = Url { port: "1".to_owned(), ..backend("/a") };
     let status = pass(&mirror(), url, &asked(Method::GET, "/p/a", &[]), "").await.err().unwrap();
     let message = "error trying to reach service: dial tcp 10.0.0.1:1: connect: connection refused";
-    assert_eq!((status.code, &*status.reason, &*status.message), (503, "ServiceUnavailable", message));
+    assert_eq!((status.code, status.reason.as_str(), &*status.message), (503, "ServiceUnavailable", message));
 }
 
 #[tokio::test]

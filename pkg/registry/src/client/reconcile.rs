@@ -1,6 +1,7 @@
 //! How the server keeps objects of its own: it looks at what is there, asks what should be there, and writes
 //! only a difference.
 
+use apimachinery::status::Reason;
 use schema::object::Object;
 
 use storage::Revision;
@@ -60,10 +61,12 @@ impl Client {
         };
         // Another server was faster, or the cache lags behind a creation or a deletion, also one of this server.
         match kept {
-            Err(status) if status.reason == "AlreadyExists" => {
+            Err(status) if status.reason == Reason::AlreadyExists => {
                 self.update_existing(namespace, name, wanted).await
             }
-            Err(status) if status.reason == "NotFound" => self.create_missing(namespace, name, wanted).await,
+            Err(status) if status.reason == Reason::NotFound => {
+                self.create_missing(namespace, name, wanted).await
+            }
             kept => kept,
         }
     }

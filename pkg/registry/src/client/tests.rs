@@ -7,7 +7,7 @@ use schema::object;
 use storage::Storage;
 
 use super::*;
-use crate::testing::{Cluster, config_map, object, reason};
+use crate::testing::{Cluster, config_map, object};
 
 fn datum(object: &Object) -> &str {
     object::get_str(object, &["data", "datum"]).unwrap_or("")
@@ -30,8 +30,8 @@ fn entry(manager: &str, operation: &str, subresource: &str) -> (String, String, 
     (manager.to_owned(), operation.to_owned(), subresource.to_owned())
 }
 
-fn failure<T>(result: Result<T>) -> (u16, &'static str) {
-    result.map_err(|status| (status.code, reason(&status))).err().unwrap()
+fn failure<T>(result: Result<T>) -> (u16, Reason) {
+    result.map_err(|status| (status.code, status.reason)).err().unwrap()
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn what_is_created_is_found_and_says_who_manages_it() {
         assert_eq!(client.get("ns", "a", Read::Latest).await.unwrap().as_ref(), Some(&created));
         assert_eq!(client.list("ns", Read::Latest).await.unwrap(), [created]);
         assert_eq!(client.list("other", Read::Latest).await.unwrap(), []);
-        assert_eq!(failure(client.create(config_map("a", "1")).await), (409, "AlreadyExists"));
+        assert_eq!(failure(client.create(config_map("a", "1")).await), (409, Reason::AlreadyExists));
     }
 }
 
@@ -66,7 +66,7 @@ async fn an_update_is_made_from_what_is_there_when_it_is_written() {
     let updated = client.update("ns", "a", &mut change).await.unwrap();
     assert_eq!((datum(&updated), seen), ("3", vec!["1".to_owned(), "2".to_owned()]));
     let missing = client.update("ns", "b", &mut |old| Ok(old.clone())).await;
-    assert_eq!(failure(missing), (404, "NotFound"));
+    assert_eq!(failure(missing), (404, Reason::NotFound));
 }
 
 #[tokio::test]
@@ -76,10 +76,10 @@ async fn a_state_that_is_not_the_current_one_any_more_is_not_written_and_not_del
     let first = client.create(config_map("a", "1")).await.unwrap();
     let second = client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
     let stale = client.update("ns", "a", &mut |_| Ok(with_datum(&first, "3"))).await;
-    assert_eq!(failure(stale), (409, "Conflict"));
-    assert_eq!(failure(client.delete_exact(&first).await), (409, "Conflict"));
+    assert_eq!(failure(stale), (409, Reason::Conflict));
+    assert_eq!(failure(client.delete_exact(&first).await), (409, Reason::Conflict));
     let other = Preconditions { uid: Some("other".to_owned()), ..Preconditions::default() };
-    assert_eq!(failure(client.delete("ns", "a", other).await), (409, "Conflict"));
+    assert_eq!(failure(client.delete("ns", "a", other).await), (409, Reason::Conflict));
     assert!(client.delete_exact(&second).await.unwrap());
     assert!(!client.delete("ns", "a", Preconditions::default()).await.unwrap());
 }

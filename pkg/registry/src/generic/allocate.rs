@@ -1,6 +1,7 @@
 //! What objects take from pools that they share, for example addresses: taken before the object is
 //! written, given back if it is not.
 
+use apimachinery::status::Reason;
 use async_trait::async_trait;
 use schema::object::Object;
 
@@ -54,7 +55,7 @@ impl WriteResult {
     pub(super) fn of<T>(result: &Result<T>) -> Self {
         match result {
             Ok(_) => WriteResult::Written,
-            Err(status) if status.reason == "ServerTimeout" => WriteResult::Unknown,
+            Err(status) if status.reason == Reason::ServerTimeout => WriteResult::Unknown,
             Err(_) => WriteResult::NotWritten,
         }
     }

@@ -5,7 +5,7 @@ use api::options::IGNORE_STORE_READ_ERROR;
 use api::resources::StorageSpec;
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
-use apimachinery::status::{Cause, Details, Status};
+use apimachinery::status::{Cause, Details, Reason, Status};
 use cacher::{Damage, Element, Scope};
 use component_base::features::Gate;
 use storage::Written;
@@ -75,7 +75,7 @@ impl Registry {
         tracing::error!(objects = causes.len(), "{message}");
         let (group, kind) = (target.resource.group.to_owned(), target.resource.plural.to_owned());
         let details = Details { name: "list".to_owned(), group, kind, causes, ..Details::default() };
-        Status::failure(500, "StorageReadError", message).with_details(details).into()
+        Status::failure(500, Reason::StorageReadError, message).with_details(details).into()
     }
 
     /// Removes an object that cannot be read, without regard to finalizers and to those who depend on it, for nobody knows

@@ -3,7 +3,7 @@
 use api::resources::StorageSpec;
 use apimachinery::field::ErrorList;
 use apimachinery::names;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
@@ -56,7 +56,7 @@ impl Registry {
         let retries = if generates { GENERATE_ATTEMPTS - 1 } else { 0 };
         for _ in 0..retries {
             match self.create_once(target, object.clone(), request).await {
-                Err(status) if status.reason == "AlreadyExists" => {}
+                Err(status) if status.reason == Reason::AlreadyExists => {}
                 created => return created,
             }
         }

@@ -1,6 +1,7 @@
 //! DELETE of a collection: every object that a list finds, one after the other.
 
 use api::options::ListOptions;
+use apimachinery::status::Reason;
 use cacher::Items;
 
 use super::read::suggestion;
@@ -35,7 +36,7 @@ impl Registry {
                 let namespace = if target.resource.namespaced { item.namespace() } else { "" };
                 let one = Target { namespace, name: item.name(), ..*target };
                 match self.delete_suggested(&one, request, suggestion(&item), false).await {
-                    Err(status) if status.reason != "NotFound" => return Err(status),
+                    Err(status) if status.reason != Reason::NotFound => return Err(status),
                     _ => {}
                 }
             }

@@ -96,29 +96,37 @@ fn sealed(operation: &str, key: &str, message: &str) -> Box<Status> {
 
 #[cfg(test)]
 mod tests {
+    use apimachinery::status::Reason;
+
     use super::*;
 
     #[test]
     fn failed_reads_are_the_statuses_that_clients_know() {
-        let check = |error: cacher::Error, code: u16, reason: &str, message: &str, retry_after: i32| {
+        let check = |error: cacher::Error, code: u16, reason: Reason, message: &str, retry_after: i32| {
             let status = read(&GroupResource::new("", "pods"), "list", error);
-            assert_eq!((status.code, &*status.reason, &*status.message), (code, reason, message));
+            assert_eq!((status.code, &status.reason, &*status.message), (code, &reason, message));
             assert_eq!(status.retry_after_seconds(), retry_after);
         };
         let not_ready = |reason: Option<&str>| cacher::Error::NotReady {
             retry_after_seconds: 3,
             reason: reason.map(str::to_owned),
         };
-        check(not_ready(None), 429, "TooManyRequests", "storage is (re)initializing", 3);
-        check(not_ready(Some("no etcd")), 429, "TooManyRequests", "storage is (re)initializing: no etcd", 3);
+        check(not_ready(None), 429, Reason::TooManyRequests, "storage is (re)initializing", 3);
+        check(
+            not_ready(Some("no etcd")),
+            429,
+            Reason::TooManyRequests,
+            "storage is (re)initializing: no etcd",
+            3,
+        );
         let too_old = cacher::Error::TooOld { requested: 5, oldest: 9 };
-        check(too_old, 410, "Expired", "too old resource version: 5 (9)", 0);
+        check(too_old, 410, Reason::Expired, "too old resource version: 5 (9)", 0);
         let future =
             |retry| cacher::Error::FutureRevision { requested: 9, current: 5, retry_after_seconds: retry };
-        check(future(1), 504, "Timeout", "Timeout: Too large resource version: 9, current: 5", 1);
-        check(future(0), 504, "Timeout", "Timeout: Too large resource version: 9, current: 5", 0);
+        check(future(1), 504, Reason::Timeout, "Timeout: Too large resource version: 9, current: 5", 1);
+        check(future(0), 504, Reason::Timeout, "Timeout: Too large resource version: 9, current: 5", 0);
         let compacted = storage::Error::Compacted { oldest: 2 };
-        check(cacher::Error::Storage(compacted), 410, "Expired", LIST_TOO_OLD, 0);
+        check(cacher::Error::Storage(compacted), 410, Reason::Expired, LIST_TOO_OLD, 0);
         let corrupt = |damage| cacher::Error::Corrupt {
             key: "k".to_owned(),
             message: "m".to_owned(),
@@ -126,11 +134,11 @@ mod tests {
             revision: 1,
         };
         let message = "Internal error occurred: unable to decode an object from storage: m";
-        check(corrupt(Damage::Malformed), 500, "InternalError", message, 0);
+        check(corrupt(Damage::Malformed), 500, Reason::InternalError, message, 0);
         let message = "Internal error occurred: unable to transform key \"k\": m";
-        check(corrupt(Damage::Sealed), 500, "InternalError", message, 0);
+        check(corrupt(Damage::Sealed), 500, Reason::InternalError, message, 0);
         // A plugin that did not answer while storage was listed.
         let unanswered = storage::Error::Transformation { key: "k".to_owned(), message: "m".into() };
-        check(cacher::Error::Storage(unanswered), 500, "InternalError", message, 0);
+        check(cacher::Error::Storage(unanswered), 500, Reason::InternalError, message, 0);
     }
 }

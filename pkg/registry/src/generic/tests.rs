@@ -24,7 +24,7 @@ use std::time::Duration;
 use api::options::DeleteOptions;
 use api::resources::Resource;
 
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
@@ -228,12 +228,12 @@ impl World {
 }
 
 /// Code, reason and message of a failure.
-fn failure<T>(result: Result<T>) -> (u16, &'static str, String) {
+fn failure<T>(result: Result<T>) -> (u16, Reason, String) {
     let status: Box<Status> = result.err().unwrap();
-    (status.code, crate::testing::reason(&status), status.message.clone())
+    (status.code, status.reason.clone(), status.message.clone())
 }
 
 /// What a failure is compared with.
-fn says(code: u16, reason: &'static str, message: &str) -> (u16, &'static str, String) {
+fn says(code: u16, reason: Reason, message: &str) -> (u16, Reason, String) {
     (code, reason, message.to_owned())
 }

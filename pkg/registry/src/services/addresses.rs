@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use api::options::Preconditions;
 use api::tree;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use jsontree::{Value, json};
 use schema::object::Object;
 use tokio::time::{Instant, timeout};
@@ -276,7 +276,7 @@ impl Addresses {
         let name = address.to_string();
         match self.addresses.create(object_of(service, &name, Family::of(address))).await {
             Ok(_) => Ok(()),
-            Err(status) if status.reason == "AlreadyExists" => Err(Missing::Allocated),
+            Err(status) if status.reason == Reason::AlreadyExists => Err(Missing::Allocated),
             Err(status) => Err(status.into()),
         }
     }

@@ -5,7 +5,7 @@ use super::*;
 fn check(text: &str, expected: Result<(Option<&str>, Option<i32>), &str>) {
     let got = TracingConfiguration::parse(text.as_bytes());
     let got = got.as_ref().map(|config| (config.endpoint.as_deref(), config.sampling_rate_per_million));
-    assert_eq!(got.map_err(String::as_str), expected, "{text}");
+    assert_eq!(got.map_err(Error::to_string), expected.map_err(str::to_owned), "{text}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_text_that_is_no_configuration_is_refused_in_upstreams_words() {
 fn values_out_of_range_are_refused_in_upstreams_words() {
     let check = |rest: &str, expected: Option<&str>| {
         let text = format!("apiVersion: apiserver.config.k8s.io/v1\nkind: {KIND}\n{rest}");
-        let got = TracingConfiguration::parse(text.as_bytes()).err();
+        let got = TracingConfiguration::parse(text.as_bytes()).err().map(|error| error.to_string());
         let expected = expected.map(|why| format!("failed to validate tracing configuration: {why}"));
         assert_eq!(got, expected, "{rest}");
     };

@@ -1,5 +1,7 @@
 //! Claims about what is changed.
 
+use apimachinery::status::Reason;
+
 use super::*;
 
 fn apply(expression: &str) -> Value {
@@ -33,7 +35,7 @@ fn changed(mutations: &[Value]) -> Result<Value, Box<Status>> {
 
 fn why(mutation: Value) -> String {
     let status = changed(&[mutation]).unwrap_err();
-    assert_eq!((&*status.reason, status.code), ("Invalid", 403));
+    assert_eq!((&status.reason, status.code), (&Reason::Invalid, 403));
     assert_eq!(status.details.as_ref().unwrap().causes[0].message, status.message);
     let head = "policy 'pol' with binding 'bind' denied request: ";
     status.message.strip_prefix(head).unwrap_or(&status.message).to_owned()

@@ -36,7 +36,7 @@ fn reasons_decide_about_codes() {
     let check = |reason: Value, expected: (&str, u16)| {
         let validation = json!({"expression": "false", "message": "no", "reason": reason});
         let status = validate(&one(json!({"validations": [validation]})), &pod(json!({}))).0.unwrap_err();
-        assert_eq!((&*status.reason, status.code), expected);
+        assert_eq!((status.reason.as_str(), status.code), expected);
         let causes = &status.details.as_ref().unwrap().causes;
         let expected = "ValidatingAdmissionPolicy 'pol' with binding 'bind' denied request: no";
         assert_eq!(causes[0].message, expected);

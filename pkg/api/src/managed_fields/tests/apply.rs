@@ -64,7 +64,7 @@ fn a_conflict_lists_a_cause_for_each_field() {
         "spec": {"replicas": 2},
     });
     let status = story.try_apply("two", false, &patch).unwrap_err();
-    assert_eq!((status.code, &*status.reason), (409, "Conflict"));
+    assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
     let cause = Cause {
         reason: "FieldManagerConflict".to_owned(),
         message: "conflict with \"k\" with subresource \"scale\" using autoscaling/v1".to_owned(),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use api::resources::Stream;
 use api::tree;
-use apimachinery::status::Status;
+use apimachinery::status::{Reason, Status};
 use jsontree::Value;
 use registry::meta;
 use schema::object::{self, Object};
@@ -189,7 +189,7 @@ pub(super) fn port_name(service: &Object, number: i64, name: &str) -> Result<Str
     found.map(|port| tree::text(port, "name").to_owned()).ok_or_else(|| {
         let name = apimachinery::go_quote::quote(name);
         let message = format!("no service port {number} found for service {name}");
-        Status::failure(503, "ServiceUnavailable", message).into()
+        Status::failure(503, Reason::ServiceUnavailable, message).into()
     })
 }
 

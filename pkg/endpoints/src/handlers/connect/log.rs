@@ -2,7 +2,7 @@
 
 use api::resources::Resource;
 use apimachinery::gvk::GroupKind;
-use apimachinery::status::{Details, Status};
+use apimachinery::status::{Details, Reason, Status};
 use bytes::BytesMut;
 use component_base::features::Gate;
 use http::StatusCode;
@@ -90,33 +90,34 @@ fn refusal(code: u16, text: &str, endpoint: &Resource, name: &str) -> Box<Status
     let (reason, message) = match code {
         500 => return Status::internal_error(text).into(),
         400 => return Status::bad_request(text).into(),
-        401 => ("Unauthorized", "the server has asked for the client to provide credentials"),
-        403 => ("Forbidden", text),
-        404 => ("NotFound", "the server could not find the requested resource"),
-        405 => ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
-        406 if matches!(text, "" | "unknown") => {
-            ("NotAcceptable", "the server was unable to respond with a content type that the client supports")
-        }
-        406 => ("NotAcceptable", text),
-        409 => ("Conflict", "the server reported a conflict"),
-        415 => ("UnsupportedMediaType", text),
-        422 => ("Invalid", "the server rejected our request due to an error in our request"),
+        401 => (Reason::Unauthorized, "the server has asked for the client to provide credentials"),
+        403 => (Reason::Forbidden, text),
+        404 => (Reason::NotFound, "the server could not find the requested resource"),
+        405 => (Reason::MethodNotAllowed, "the server does not allow this method on the requested resource"),
+        406 if matches!(text, "" | "unknown") => (
+            Reason::NotAcceptable,
+            "the server was unable to respond with a content type that the client supports",
+        ),
+        406 => (Reason::NotAcceptable, text),
+        409 => (Reason::Conflict, "the server reported a conflict"),
+        415 => (Reason::UnsupportedMediaType, text),
+        422 => (Reason::Invalid, "the server rejected our request due to an error in our request"),
         429 => (
-            "TooManyRequests",
+            Reason::TooManyRequests,
             "the server has received too many requests and has asked us to try again later",
         ),
-        503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
+        503 => (Reason::ServiceUnavailable, "the server is currently unable to handle the request"),
         504 => (
-            "Timeout",
+            Reason::Timeout,
             "the server was unable to return a response in the time allotted, but may still be processing \
              the request",
         ),
         501.. => (
-            "InternalError",
+            Reason::InternalError,
             &*format!("an error on the server ({}) has prevented the request from succeeding", quoted()),
         ),
         _ => (
-            "",
+            Reason::Unknown,
             &*format!("the server responded with the status code {code} but did not return more information"),
         ),
     };
@@ -136,7 +137,7 @@ mod tests {
         let row = api::resources::find("", "v1", "pods", "log").unwrap();
         let check = |code: u16, text: &str, reason: &str, message: &str| {
             let status = refusal(code, text, row, "p");
-            assert_eq!((status.code, &*status.reason, &*status.message), (code, reason, message));
+            assert_eq!((status.code, status.reason.as_str(), &*status.message), (code, reason, message));
         };
         check(400, "no c", "BadRequest", "no c");
         check(500, "oh", "InternalError", "Internal error occurred: oh");

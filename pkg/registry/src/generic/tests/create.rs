@@ -32,7 +32,7 @@ async fn privileged_containers_need_the_flag() {
     let refused = world.post("pods", pod(), false).await;
     let text = "Pod \"a\" is invalid: spec.containers[0].securityContext.privileged: Forbidden: disallowed by \
         cluster policy";
-    assert_eq!(failure(refused), says(422, "Invalid", text));
+    assert_eq!(failure(refused), says(422, Reason::Invalid, text));
     world.registry =
         world.registry.clone().with_settings(Settings { allow_privileged: true, ..Settings::default() });
     world.post("pods", pod(), false).await.unwrap();
@@ -68,7 +68,7 @@ async fn an_object_that_exists_is_not_created_again() {
     let world = World::new();
     world.given("configmaps", "a", json!({})).await;
     let result = world.post("configmaps", named("configmaps", "a", json!({})), false).await;
-    assert_eq!(failure(result), says(409, "AlreadyExists", "configmaps \"a\" already exists"));
+    assert_eq!(failure(result), says(409, Reason::AlreadyExists, "configmaps \"a\" already exists"));
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn an_object_in_the_way_that_is_being_deleted_is_said_to_be() {
     world.delete_and_get("configmaps", "a").await.unwrap();
     let result = world.post("configmaps", named("configmaps", "a", json!({})), false).await;
     let text = "object is being deleted: configmaps \"a\" already exists";
-    assert_eq!(failure(result), says(409, "AlreadyExists", text));
+    assert_eq!(failure(result), says(409, Reason::AlreadyExists, text));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_taken_generated_name_is_tried_again_seven_times() {
         "configmaps \"{name}\" already exists, the server was not able to generate a unique name for the object"
     );
     let result = world.post("configmaps", generated(), false).await;
-    assert_eq!(failure(result), says(409, "AlreadyExists", &text));
+    assert_eq!(failure(result), says(409, Reason::AlreadyExists, &text));
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn a_name_that_is_given_is_not_generated_again() {
 
 #[tokio::test]
 async fn a_resource_version_is_refused_unless_it_is_zero() {
-    let check = async |version: &str, expected: Option<(u16, &'static str, String)>| {
+    let check = async |version: &str, expected: Option<(u16, Reason, String)>| {
         let world = World::new();
         let object = named("configmaps", "a", json!({"metadata": {"resourceVersion": version}}));
         let result = world.post("configmaps", object, false).await;
@@ -121,7 +121,11 @@ async fn a_resource_version_is_refused_unless_it_is_zero() {
     };
     check("", None).await;
     check("0", None).await;
-    check("7", Some(says(500, "", "resourceVersion should not be set on objects to be created"))).await;
+    check(
+        "7",
+        Some(says(500, Reason::Unknown, "resourceVersion should not be set on objects to be created")),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -147,7 +151,7 @@ async fn a_dry_run_sees_what_is_in_the_way() {
     let world = World::new();
     world.given("configmaps", "a", json!({})).await;
     let result = world.post("configmaps", named("configmaps", "a", json!({})), true).await;
-    assert_eq!(failure(result).1, "AlreadyExists");
+    assert_eq!(failure(result).1, Reason::AlreadyExists);
 }
 
 #[tokio::test]
@@ -155,7 +159,7 @@ async fn a_bad_name_is_invalid() {
     let world = World::new();
     let (code, reason, message) =
         failure(world.post("configmaps", named("configmaps", "A_b", json!({})), false).await);
-    assert_eq!((code, reason), (422, "Invalid"));
+    assert_eq!((code, reason), (422, Reason::Invalid));
     assert!(
         message.starts_with("ConfigMap \"A_b\" is invalid: metadata.name: Invalid value: \"A_b\""),
         "{message}"

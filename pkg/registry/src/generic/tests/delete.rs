@@ -21,7 +21,7 @@ async fn an_object_without_finalizers_is_gone_at_once() {
     world.given("configmaps", "a", json!({})).await;
     assert_eq!(world.delete_and_get("configmaps", "a").await, None);
     let result = world.delete("configmaps", "a", &DeleteOptions::default()).await;
-    assert_eq!(failure(result), says(404, "NotFound", "configmaps \"a\" not found"));
+    assert_eq!(failure(result), says(404, Reason::NotFound, "configmaps \"a\" not found"));
 }
 
 #[tokio::test]
@@ -91,7 +91,10 @@ async fn preconditions_that_do_not_hold_are_conflicts() {
         let options = DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
         let cause = cause.replace("{rv}", made["metadata"]["resourceVersion"].as_str().unwrap());
         let text = format!("Operation cannot be fulfilled on ConfigMap \"a\": {cause}");
-        assert_eq!(failure(world.delete("configmaps", "a", &options).await), says(409, "Conflict", &text));
+        assert_eq!(
+            failure(world.delete("configmaps", "a", &options).await),
+            says(409, Reason::Conflict, &text)
+        );
         assert_eq!(world.get("configmaps", "a").await.unwrap(), made);
     };
     check(
@@ -180,7 +183,7 @@ async fn namespaces_name_the_resource_where_a_precondition_does_not_hold() {
     let options = DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
     let text = "Operation cannot be fulfilled on namespaces \"a\": Precondition failed: UID in precondition: other, \
                 UID in object meta: uid-1";
-    assert_eq!(failure(world.delete("namespaces", "a", &options).await), says(409, "Conflict", text));
+    assert_eq!(failure(world.delete("namespaces", "a", &options).await), says(409, Reason::Conflict, text));
 }
 
 #[tokio::test]

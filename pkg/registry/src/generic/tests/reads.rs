@@ -37,7 +37,7 @@ async fn a_version_that_is_not_reached_is_a_timeout() {
     let world = three().await;
     let result = world.registry.get(&target("pods", "a"), "1000").await;
     let (code, reason, message) = failure(result);
-    assert_eq!((code, reason), (504, "Timeout"));
+    assert_eq!((code, reason), (504, Reason::Timeout));
     assert!(message.starts_with("Timeout: Too large resource version: 1000, current: "), "{message}");
 }
 
@@ -85,7 +85,7 @@ async fn an_expired_token_comes_back_as_one_that_works() {
     world.store.compact(world.revision().await).await.unwrap();
     let token = &first.continue_token;
     let status = world.registry.list(&target("pods", ""), &options(1, token)).await.err().unwrap();
-    assert_eq!((status.code, &*status.reason), (410, "Expired"));
+    assert_eq!((status.code, &status.reason), (410, &Reason::Expired));
     let token = &status.metadata.continue_token;
     let rest = world.registry.list(&target("pods", ""), &options(0, token)).await.unwrap();
     assert_eq!(names("pods", &rest), ["b", "c", "d"]);
@@ -166,7 +166,7 @@ async fn a_corrupt_value_fails_the_lists_that_have_to_look_at_it() {
     assert_eq!(names("pods", &page), ["a", "c"], "it is in another namespace");
     let everywhere = Target { namespace: "", ..target("pods", "") };
     let (code, reason, message) = failure(world.registry.list(&everywhere, &options).await);
-    assert_eq!((code, reason), (500, "InternalError"));
+    assert_eq!((code, reason), (500, Reason::InternalError));
     assert!(message.contains("unable to decode an object from storage"), "{message}");
 }
 
@@ -200,7 +200,7 @@ async fn a_watch_from_the_compacted_past_is_one_error_event() {
     let later = Instant::now() + Duration::from_secs(3600);
     let mut events = world.registry.watch(&target("pods", ""), &options, later).await.unwrap();
     match events.next().await.unwrap() {
-        WatchEvent::Error(status) => assert_eq!((status.code, &*status.reason), (410, "Expired")),
+        WatchEvent::Error(status) => assert_eq!((status.code, &status.reason), (410, &Reason::Expired)),
         _ => panic!("the past is gone"),
     }
     assert!(events.next().await.is_none());

@@ -134,9 +134,9 @@ async fn a_selector_that_does_not_parse_is_an_error_that_nobody_maps() {
     let text =
         "invalid shard selector: unexpected expression kind 3; expected shardRange() call or || operator";
     let listed = world.registry.list(&target("configmaps", ""), &options).await;
-    assert_eq!(failure(listed), says(500, "", text));
+    assert_eq!(failure(listed), says(500, Reason::Unknown, text));
     let watched = world.registry.watch(&target("configmaps", ""), &options, Instant::now()).await;
-    assert_eq!(failure(watched), says(500, "", text));
+    assert_eq!(failure(watched), says(500, Reason::Unknown, text));
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn a_stale_put_is_a_conflict() {
     let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
     world.put("configmaps", with(made.clone(), "/data/k", json!("2"))).await.unwrap();
     let text = format!("Operation cannot be fulfilled on configmaps \"a\": {OPTIMISTIC_LOCK}");
-    assert_eq!(failure(world.put("configmaps", made).await), says(409, "Conflict", &text));
+    assert_eq!(failure(world.put("configmaps", made).await), says(409, Reason::Conflict, &text));
 }
 
 #[tokio::test]
@@ -41,12 +41,12 @@ async fn a_put_of_another_object_of_that_name_is_a_conflict() {
                 Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
                 UID in precondition: other, UID in object meta: uid-1";
     let result = world.put("configmaps", with(made, "/metadata/uid", json!("other"))).await;
-    assert_eq!(failure(result), says(409, "Conflict", text));
+    assert_eq!(failure(result), says(409, Reason::Conflict, text));
 }
 
 #[tokio::test]
 async fn a_put_without_a_resource_version_overwrites_where_the_kind_allows_it() {
-    let check = async |plural: &str, expected: Option<(u16, &'static str, String)>| {
+    let check = async |plural: &str, expected: Option<(u16, Reason, String)>| {
         let world = World::new();
         let made = world.given(plural, "a", json!({})).await;
         let result = world.put(plural, without(made, "resourceVersion")).await;
@@ -56,7 +56,7 @@ async fn a_put_without_a_resource_version_overwrites_where_the_kind_allows_it() 
     check("deployments", None).await;
     let text = "leases.coordination.k8s.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: \
                 must be specified for an update";
-    check("leases", Some(says(422, "Invalid", text))).await;
+    check("leases", Some(says(422, Reason::Invalid, text))).await;
 }
 
 #[tokio::test]
@@ -232,8 +232,8 @@ async fn a_put_of_an_object_that_was_deleted_meanwhile_does_not_create_it_again(
         failure(World::new().put(plural, Value::Object(object)).await)
     };
     let (code, reason, text) = put("leases").await;
-    assert_eq!((code, reason), (409, "Conflict"));
+    assert_eq!((code, reason), (409, Reason::Conflict));
     assert!(text.ends_with("UID in precondition: gone, UID in object meta: "), "{text}");
     let (code, reason, _) = put("configmaps").await;
-    assert_eq!((code, reason), (404, "NotFound"), "nobody creates those by PUT");
+    assert_eq!((code, reason), (404, Reason::NotFound), "nobody creates those by PUT");
 }

@@ -1,0 +1,32 @@
+//! Failures to read the egress configuration and to dial through a proxy.
+
+/// The texts are those of upstream's messages and exits.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration cannot be decoded or breaks a rule.
+    #[error("{0}")]
+    Invalid(String),
+    /// The proxy cannot be reached, or it does not connect to the target.
+    #[error("{0}")]
+    Dial(String),
+    #[error("{message}")]
+    File { message: String, source: std::io::Error },
+    #[error(transparent)]
+    Decode(#[from] schema::configuration::ReadError),
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error(transparent)]
+    Grpc(#[from] grpc::Error),
+}
+
+impl From<String> for Error {
+    fn from(message: String) -> Self {
+        Error::Invalid(message)
+    }
+}
+
+impl From<Error> for String {
+    fn from(error: Error) -> Self {
+        error.to_string()
+    }
+}
