@@ -21,7 +21,7 @@ use std::time::Duration;
 use ::api::resources::custom::BULK;
 use ::api::resources::{self, Handle};
 use apimachinery::gvk::GroupResource;
-use endpoints::served::ResourceRequests;
+use endpoints::routing::served::ResourceRequests;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use registry::client::{Amended, Read};

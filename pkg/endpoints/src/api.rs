@@ -26,24 +26,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aggregated::{self, Aggregation, Forwarded};
 use crate::body;
-pub use crate::compressed::CompressedLists;
 use crate::cpu_pool::CpuPool;
 pub use crate::deprecated_requests::DeprecatedRequests;
-use crate::dispatch::{Body, Dispatch, Extent, Request, Response};
 use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
-use crate::negotiate::{self, Formats, Offer, Representation};
+use crate::negotiation::{self, Formats, Offer, Representation};
 use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
-use crate::respond::{self, Reply};
-use crate::route::{Action, Route, RouteError, route};
-use crate::served::{Generation, Served};
-use crate::table::{IncludeObject, TableRequest};
+pub use crate::response::compressed::CompressedLists;
+use crate::response::table::{IncludeObject, TableRequest};
+use crate::response::{self, Reply};
+use crate::routing::dispatch::{Body, Dispatch, Extent, Request, Response};
+use crate::routing::route::{Action, Route, RouteError, route};
+use crate::routing::served::{Generation, Served};
 use crate::trace::Trace;
 use crate::warning::Warnings;
-use crate::watch_drain::WatchDrain;
-pub use crate::watch_metrics::WatchMetrics;
+use crate::watch::drain::WatchDrain;
+pub use crate::watch::metrics::WatchMetrics;
 use crate::write_barrier::{self, WriteBarrier};
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
@@ -187,7 +187,7 @@ impl<'a> Call<'a> {
     /// 400 for an unknown `includeObject`.
     pub(crate) fn reply(&self) -> Result<Reply<'a>, Box<Status>> {
         let include = match self.representation.transform {
-            negotiate::Transform::Table => {
+            negotiation::Transform::Table => {
                 IncludeObject::parse(self.query.first("includeObject").unwrap_or(""))?
             }
             _ => IncludeObject::Metadata,
@@ -219,7 +219,7 @@ impl Dispatch for Api {
         };
         let generation = match generation {
             Ok(generation) => generation,
-            Err(status) => return respond::status_response(&parts.headers, None, &status, &[]),
+            Err(status) => return response::status_response(&parts.headers, None, &status, &[]),
         };
         if let Some(elsewhere) = self.remote_server(&generation.catalog, info, &parts) {
             let connection = parts.extensions.remove::<OnUpgrade>();
@@ -237,9 +237,9 @@ impl Dispatch for Api {
         }
         let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
-            Err(RouteError::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
+            Err(RouteError::UnknownGroup) => return response::plain(404, "404 page not found\n"),
             Err(RouteError::Status(status)) => {
-                return respond::status_response(&parts.headers, None, &status, &[]);
+                return response::status_response(&parts.headers, None, &status, &[]);
             }
         };
         let connection = parts.extensions.remove::<OnUpgrade>();
@@ -275,7 +275,7 @@ impl Dispatch for Api {
         answer.unwrap_or_else(|status| {
             // A Status has all forms, whatever it is about.
             let formats = Formats { custom: false, ..formats };
-            trace.refused(|| respond::status_in(formats, &parts.headers, None, &status, &warnings))
+            trace.refused(|| response::status_in(formats, &parts.headers, None, &status, &warnings))
         })
     }
 
@@ -361,9 +361,9 @@ impl Api {
 /// The answer to a request for a document.
 fn described_in(document: Option<Result<http::Response<Bytes>, Status>>, headers: &HeaderMap) -> Response {
     match document {
-        Some(Ok(document)) => document.map(respond::full),
-        Some(Err(status)) => respond::status_response(headers, None, &status, &[]),
-        None => respond::plain(404, "404 page not found\n"),
+        Some(Ok(document)) => document.map(response::full),
+        Some(Err(status)) => response::status_response(headers, None, &status, &[]),
+        None => response::plain(404, "404 page not found\n"),
     }
 }
 
@@ -381,10 +381,10 @@ fn negotiated(
         matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
     let endpoint = route.endpoint.row.row();
     if endpoint.produces.is_empty() {
-        negotiate::produces(&parts.headers, streams, formats)?;
+        negotiation::produces(&parts.headers, streams, formats)?;
     }
     let offer = offer(endpoint);
-    negotiate::output(&parts.headers, query.first("pretty"), offer, formats)
+    negotiation::output(&parts.headers, query.first("pretty"), offer, formats)
 }
 
 /// What can be made of an endpoint's answers. Subresources other than these two, and what is only ever

@@ -1,7 +1,10 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
+pub(crate) mod audit;
 mod context;
+pub(crate) mod impersonation;
 mod refusal;
+pub(crate) mod response_body;
 mod shutdown;
 mod trace;
 mod write_size;
@@ -21,32 +24,32 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use ::audit::Sink;
 use apimachinery::features::Gates;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::trace::{Span, Step};
-use audit::Sink;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use endpoints::cpu_pool::CpuPool;
-use endpoints::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
+use endpoints::routing::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
 
-use crate::audit::{AuditRecord, Auditor, until_closed};
+use crate::chain::audit::{AuditRecord, Auditor, until_closed};
+use crate::chain::impersonation::{EffectiveUser, Impersonation};
+use crate::chain::response_body::ResponseBody;
 use crate::connection::{ActiveRequest, Peer};
-use crate::console::{Requests, Stage, Tracked};
 use crate::env::Env;
-use crate::flow::{self, Classified, Fair, Fairness};
 use crate::health::Health;
-use crate::impersonation::{EffectiveUser, Impersonation};
-use crate::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
-use crate::memory::{Demand, MemoryBudget};
+use crate::limits::flow::{self, Classified, Fair, Fairness};
+use crate::limits::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
+use crate::limits::memory::{Demand, MemoryBudget};
+use crate::limits::seats::{Grant, Lease, Seats};
 use crate::metrics::{Answered, Filter, Metrics};
 use crate::pages::Pages;
+use crate::pages::console::{Requests, Stage, Tracked};
+use crate::pages::routes::{self, PageOptions, is_of_api};
 use crate::respond;
-use crate::response_body::ResponseBody;
-use crate::routes::{self, PageOptions, is_of_api};
-use crate::seats::{Grant, Lease, Seats};
 use context::AUDIT_ID;
 use refusal::{ErrorHeaders, Rejection, note_decision, unauthorized};
 use shutdown::{UnderWay, turned_away};

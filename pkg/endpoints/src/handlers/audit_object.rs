@@ -12,7 +12,7 @@ use schema::json_write;
 use schema::object::{Object, get_str};
 
 use crate::api::Call;
-use crate::encode;
+use crate::response::encode;
 
 /// An object that came in `version`, as [`to_storage_version`](super::to_storage_version) made it.
 pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {

@@ -19,7 +19,7 @@ use super::write::Writer;
 use super::{apply, audit_object, ensure_namespace, to_storage_version, update, view};
 use crate::api::Call;
 use crate::body::{self, Decoded, Expected, FieldValidation};
-use crate::dispatch::{Body, Response};
+use crate::routing::dispatch::{Body, Response};
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";

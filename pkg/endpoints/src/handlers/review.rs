@@ -14,7 +14,7 @@ use schema::object::{Object, get, get_str};
 
 use super::admission::Admission;
 use crate::api::Call;
-use crate::dispatch::Response;
+use crate::routing::dispatch::Response;
 use access::ReviewSubject;
 
 /// Answers a review, given as decoded.

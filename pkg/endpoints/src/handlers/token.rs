@@ -20,7 +20,7 @@ use super::admission::Admission;
 use super::ensure_namespace;
 use super::write::{Dedup, Writer, dedup_owners};
 use crate::api::Call;
-use crate::dispatch::Response;
+use crate::routing::dispatch::Response;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";

@@ -12,7 +12,7 @@ use registry::meta;
 use schema::object::Object;
 
 use crate::api::Call;
-use crate::encode;
+use crate::response::encode;
 
 /// Whether the endpoint shows Scales.
 pub(super) fn scales(call: &Call<'_>) -> bool {

@@ -18,7 +18,7 @@ use super::media_types;
 use super::model::{Answer, Operation, PathItem, Queries};
 use super::paths;
 use super::subject::Subject;
-use crate::negotiate::Formats;
+use crate::negotiation::Formats;
 
 /// Kinds that every group answers with but that belong to `v1` alone.
 const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];

@@ -19,7 +19,7 @@ use apimachinery::time::parse_duration;
 use super::Rejection;
 use crate::connection::Peer;
 use crate::env::Env;
-use crate::inflight::{is_long_running, is_mutating};
+use crate::limits::inflight::{is_long_running, is_mutating};
 
 /// The header that names a request in audit, and comes back with the answer.
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");

@@ -11,12 +11,12 @@ use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use authorization::{Authorized, Unauthorized};
-use endpoints::dispatch::Response;
+use endpoints::routing::dispatch::Response;
 
 use super::Chain;
-use crate::audit::AuditRecord;
+use crate::chain::audit::AuditRecord;
+use crate::pages::routes::panicked;
 use crate::respond;
-use crate::routes::panicked;
 
 /// Why a request was not dispatched.
 pub(super) enum Rejection {

@@ -9,10 +9,10 @@ use http::request::Parts;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{Answer, Chain, RequestResources};
+use crate::chain::response_body::ResponseBody;
 use crate::connection::{ActiveRequest, Peer};
 use crate::metrics::Answered;
 use crate::respond;
-use crate::response_body::ResponseBody;
 
 /// A request that the end of the server waits for, while it lives; `None` for others.
 pub(crate) type UnderWay = Option<TaskTrackerToken>;
