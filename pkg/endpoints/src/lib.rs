@@ -18,6 +18,7 @@ pub mod proxy;
 pub mod response;
 pub mod routing;
 mod scheme;
+mod scope;
 #[cfg(test)]
 #[path = "../../schema/testdata/files.rs"]
 mod testdata;

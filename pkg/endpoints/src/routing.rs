@@ -2,4 +2,5 @@
 
 pub mod dispatch;
 pub(crate) mod route;
+pub(crate) mod router;
 pub mod served;

@@ -11,8 +11,8 @@ use schema::builtin;
 use schema::json_write;
 use schema::object::{Object, get_str};
 
-use crate::api::Call;
 use crate::response::encode;
+use crate::scope::Call;
 
 /// An object that came in `version`, as [`to_storage_version`](super::to_storage_version) made it.
 pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {

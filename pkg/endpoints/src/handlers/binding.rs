@@ -16,8 +16,8 @@ use schema::object::{self, Object};
 
 use super::admission::Admission;
 use super::done;
-use crate::api::Call;
 use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 /// Binds. In `uid` is what the client believes the pod's uid to be.
 ///

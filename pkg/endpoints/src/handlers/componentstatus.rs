@@ -11,11 +11,11 @@ use schema::object::Object;
 use tokio::time::timeout;
 
 use super::list::list_options;
-use crate::api::Call;
 use crate::proxy::Trust;
 use crate::proxy::url::Url;
 use crate::response;
 use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 /// Components that are believed to be on this machine, and the ports that they would have there.
 const LOCAL: [(&str, &str); 2] = [("controller-manager", "10257"), ("scheduler", "10259")];

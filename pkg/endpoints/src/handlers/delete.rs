@@ -14,10 +14,10 @@ use schema::builtin;
 use super::admission::Admission;
 use super::audit_object;
 use super::list::{answer, list_options};
-use crate::api::Call;
 use crate::body;
 use crate::negotiation;
 use crate::routing::dispatch::{Body, Response};
+use crate::scope::Call;
 
 /// The verb of those who may remove what cannot be read.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";

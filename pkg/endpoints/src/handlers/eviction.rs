@@ -21,8 +21,8 @@ use schema::object::{self, Object};
 
 use super::admission::Admission;
 use super::{done, get};
-use crate::api::Call;
 use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 /// How often a pod is looked at that changes before it can be deleted, and the pause in between, without
 /// what randomness adds to it (upstream's `EvictionsRetry`).

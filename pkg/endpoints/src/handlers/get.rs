@@ -11,9 +11,9 @@ use registry::{StoredRef, Target, codec};
 use schema::object::Object;
 
 use super::{componentstatus, connect};
-use crate::api::Call;
 use crate::cpu_pool::HEAVY_READ_BYTES;
 use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     match call.endpoint().act {

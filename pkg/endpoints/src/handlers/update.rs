@@ -13,10 +13,10 @@ use schema::object::Object;
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{audit_object, ensure_namespace, to_storage_version, view};
-use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::negotiation::{self, Format};
 use crate::routing::dispatch::{Body, Response};
+use crate::scope::Call;
 use crate::warning::Warnings;
 
 pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {

@@ -8,9 +8,9 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use crate::api::Call;
 use crate::negotiation::{CBOR_SEQUENCE, Format, not_acceptable};
 use crate::routing::dispatch::Response;
+use crate::scope::Call;
 use crate::warning;
 use crate::watch::body::{Listing, WatchBody};
 use crate::watch::frame::Encoder;

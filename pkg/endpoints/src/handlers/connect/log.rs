@@ -10,10 +10,10 @@ use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
 use http_body_util::BodyExt;
 
 use super::{kubelet_of, location, options, pod_named};
-use crate::api::Call;
 use crate::proxy::{Trust, url::Url};
 use crate::response;
 use crate::routing::dispatch::{Body, BoxError, Response};
+use crate::scope::Call;
 
 /// How much of a refusal is read, in bytes (upstream's `maxReadLength`).
 const REFUSAL_BYTES_MAX: usize = 50_000;

@@ -285,5 +285,5 @@ fn the_scale_of_a_custom_resource_shows_counts_as_they_are_written() {
 
 #[test]
 fn custom_resources_and_their_subresources_offer_tables() {
-    assert!(custom_rows().iter().all(|handle| crate::api::offer(handle.row()) == Offer::Tables));
+    assert!(custom_rows().iter().all(|handle| crate::routing::router::offer(handle.row()) == Offer::Tables));
 }
