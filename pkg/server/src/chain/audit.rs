@@ -94,15 +94,24 @@ struct OpenRecord {
     answer: Option<(Encoding, bool, BodyBuffer)>,
 }
 
+/// A request at the start of its recording.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordedRequest<'a> {
+    pub(crate) context: &'a Arc<RequestContext>,
+    pub(crate) long_running: bool,
+    /// True if it is about objects, and this server answers it.
+    pub(crate) of_objects: bool,
+}
+
 impl AuditRecord {
-    /// A request that came in. `of_objects` is whether it is this server that answers it, about objects.
+    /// A request that came in.
     pub(crate) fn new(
         auditor: &Arc<Auditor>,
         clock: &Arc<dyn Clock>,
-        context: &Arc<RequestContext>,
         uri: &Uri,
-        (long_running, of_objects): (bool, bool),
+        request: RecordedRequest<'_>,
     ) -> Self {
+        let RecordedRequest { context, long_running, of_objects } = request;
         AuditRecord {
             auditor: Arc::clone(auditor),
             clock: Arc::clone(clock),

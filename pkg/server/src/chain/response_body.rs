@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -26,7 +25,7 @@ pub(crate) struct ResponseBody {
 impl ResponseBody {
     pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, mut held: RequestResources) -> Self {
         if inner.is_end_stream() {
-            held.recording = None;
+            held.observer.completed();
         }
         ResponseBody { inner, deadline, held }
     }
@@ -48,31 +47,21 @@ impl http_body::Body for ResponseBody {
         match frame {
             Ok(Poll::Ready(frame)) => {
                 let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-                this.held.add_bytes(data.map_or(0, Bytes::len));
-                if let (Some(recording), Some(data)) = (&this.held.recording, data) {
-                    recording.sent(data);
-                }
-                // Whoever has the whole answer finds the request in the log.
+                this.held.observer.sent(data);
                 if frame.is_none() || this.inner.is_end_stream() {
-                    this.held.recording = None;
+                    this.held.observer.completed();
                 }
                 Poll::Ready(frame)
             }
             Ok(Poll::Pending) => match this.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
                 Some(Poll::Ready(())) => {
-                    this.held.answered.metrics().timeouts.fetch_add(1, Relaxed);
-                    this.held.answered.aborted();
+                    this.held.observer.timed_out_sending();
                     Poll::Ready(Some(Err("the request ran out of time while its answer was sent".into())))
                 }
                 _ => Poll::Pending,
             },
             Err(_) => {
-                this.held.answered.metrics().panics.fetch_add(1, Relaxed);
-                this.held.answered.aborted();
-                tracing::error!("panic while an answer was sent");
-                if let Some(recording) = &this.held.recording {
-                    recording.panicked("while an answer was sent");
-                }
+                this.held.observer.panicked_sending();
                 Poll::Ready(Some(Err("panic while the answer was made".into())))
             }
         }

@@ -74,7 +74,8 @@ const METRICS_TYPE: HeaderValue =
 /// Every page of a server. The one at `/` lists the others, and the paths of the API.
 pub(crate) fn pages(
     services: &Services,
-    (seats, requests): (&Arc<Seats>, Option<&Arc<Requests>>),
+    seats: &Arc<Seats>,
+    requests: Option<&Arc<Requests>>,
     chain: &ChainOptions,
     env: &Env,
 ) -> Pages {

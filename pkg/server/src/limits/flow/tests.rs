@@ -134,7 +134,7 @@ async fn whoever_finds_the_queue_full_is_told_when_to_come_again() {
     );
     let body = refused.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "Too many requests, please try again later.\n");
-    assert_eq!(setup.chain.metrics.dropped.load(Relaxed), 1);
+    assert_eq!(setup.chain.metrics().dropped.load(Relaxed), 1);
     setup.script.release.notify_one();
     let (first, second) = timeout(PATIENCE, async { tokio::join!(first, second) }).await.unwrap();
     assert_eq!([first.status(), second.status()], [200, 200]);
