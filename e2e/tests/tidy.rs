@@ -8,6 +8,7 @@
 
 mod tidy {
     pub(crate) mod arithmetic;
+    pub(crate) mod cycles;
     pub(crate) mod edges;
     pub(crate) mod exceptions;
     pub(crate) mod functions;
@@ -108,6 +109,16 @@ fn files_and_functions_are_short() {
     none(
         "Split it, or (old code only) keep e2e/tests/tidy/exceptions.txt true:",
         tidy::exceptions::findings(&long, &listed),
+    );
+}
+
+#[test]
+fn files_of_a_crate_do_not_import_each_other_in_cycles() {
+    let sources = files(&root(), |path| path.ends_with(".rs") && path.contains("/src/"));
+    let found = tidy::cycles::cycles(&sources);
+    none(
+        "Move what both need to a leaf module, or (old code only) keep e2e/tests/tidy/cycles.txt true:",
+        tidy::cycles::findings(&found, include_str!("tidy/cycles.txt")),
     );
 }
 

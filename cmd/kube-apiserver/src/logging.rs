@@ -5,13 +5,12 @@ mod recent;
 
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
-use tracing_subscriber::Registry;
+use component_base::clock::Clock;
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt};
 
 pub(crate) use line::Format;
 pub(crate) use recent::RecentLog;

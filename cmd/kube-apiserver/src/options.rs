@@ -16,8 +16,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use apimachinery::features::{Gate, Gates};
 use apimachinery::quantity::Quantity;
+use component_base::features::{Gate, Gates};
 use controlplane::config::{
     AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
     EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, LeadershipTimes,

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use apimachinery::features::{Gate, Release, Stage};
+use component_base::features::{Gate, Release, Stage};
 
 /// The file that lists the gates that are read.
 const LIST: &str = "pkg/controlplane/src/features.rs";
 /// Where gates are defined and listed, which is not where they are read.
-const NO_READERS: [&str; 2] = ["pkg/apimachinery/src/features", LIST];
+const NO_READERS: [&str; 2] = ["pkg/component-base/src/features", LIST];
 
 /// The gates that are read outside of tests, with the files that read them, both sorted.
 pub(crate) fn read(sources: &[(String, String)]) -> BTreeMap<Gate, BTreeSet<String>> {
@@ -74,7 +74,7 @@ mod tests {
         let read = read(&sources(&[
             ("pkg/a/src/lib.rs", code),
             ("pkg/a/src/tests.rs", "Gate::WinDSR"),
-            ("pkg/apimachinery/src/features.rs", "Gate::WinDSR"),
+            ("pkg/component-base/src/features.rs", "Gate::WinDSR"),
             ("pkg/b/src/lib.rs", "Gate::find(name)"),
         ]));
         assert_eq!(read.keys().collect::<Vec<_>>(), [&Gate::MemoryQoS]);

@@ -4,12 +4,35 @@
 use std::collections::BTreeSet;
 
 /// Where trees are read and edited by name.
-pub(crate) const PLACES: [&str; 5] = [
+pub(crate) const PLACES: [&str; 28] = [
     "pkg/api/src/conversion",
+    "pkg/kinds/src/admissionregistration",
+    "pkg/kinds/src/apiextensions",
+    "pkg/kinds/src/apiregistration",
+    "pkg/kinds/src/apps",
+    "pkg/kinds/src/authentication",
+    "pkg/kinds/src/authorization",
+    "pkg/kinds/src/autoscaling",
+    "pkg/kinds/src/batch",
+    "pkg/kinds/src/certificates",
+    "pkg/kinds/src/coordination",
+    "pkg/kinds/src/core",
     "pkg/kinds/src/defaults",
+    "pkg/kinds/src/discovery",
+    "pkg/kinds/src/events",
+    "pkg/kinds/src/flowcontrol",
+    "pkg/kinds/src/internal",
+    "pkg/kinds/src/networking",
+    "pkg/kinds/src/node",
+    "pkg/kinds/src/policy",
+    "pkg/kinds/src/rbac",
+    "pkg/kinds/src/resource",
+    "pkg/kinds/src/scheduling",
+    "pkg/kinds/src/storage",
+    "pkg/kinds/src/storagemigration",
+    "pkg/kinds/src/strategy",
     "pkg/kinds/src/validation",
     "pkg/kinds/src/warnings",
-    "pkg/kinds/src/strategy",
 ];
 
 /// The functions that take member names (`api::tree`, `schema::object`, `defaults::object`, paths of

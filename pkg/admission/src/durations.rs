@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use crate::{Now, Operation};
 

@@ -9,9 +9,9 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::tree::{child, text};
-use apimachinery::clock::Clock;
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use schema::object::Object;
 
 use crate::{AdmissionNotes, Attributes, Plugin, Verdict, meta};
@@ -88,7 +88,7 @@ impl Plugin for EventRateLimit {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use apimachinery::clock::TestClock;
+    use component_base::clock::TestClock;
     use jsontree::{Value, json};
 
     use super::*;

@@ -11,10 +11,10 @@ mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use apimachinery::clock::Clock;
 use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use schema::object::Object;
 
 use crate::notes::Level;

@@ -14,13 +14,13 @@ use std::sync::Arc;
 use api::resources::{self, Resource};
 use api::semantic;
 use api::tree::{child, child_mut, maybe_text};
-use apimachinery::features::{Gate, Gates};
 use apimachinery::go_quote::quote;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::Authorizer;
 use authorization::node::node_of;
+use component_base::features::{Gate, Gates};
 use schema::object::Object;
 
 use crate::certificate_approval::signer_of;

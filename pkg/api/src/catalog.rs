@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use apimachinery::features::Release;
+use component_base::features::Release;
 
 use crate::managed_fields::FieldManager;
 use crate::resources::{self, Handle, Resource};

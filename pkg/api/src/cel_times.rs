@@ -6,7 +6,7 @@
 use std::fmt::{self, Debug, Write};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 /// Upper bounds in microseconds.
 const BOUNDS: [(&str, u64); 11] = [

@@ -1,7 +1,7 @@
 //! IP addresses as names: upstream's strict rule (`IsValidIP`), under which an address has one
 //! spelling only.
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use std::net::IpAddr;
 
 const NOT_AN_IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";

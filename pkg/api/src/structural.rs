@@ -25,8 +25,7 @@ use schema::memory::{BudgetExceeded, DecodeBudget};
 use schema::object::Object;
 
 pub use coerce::{Coercion, drop_malformed_metadata};
-pub use compile::Literals;
-pub use compile::literal;
+pub use compile::{Literals, literal};
 pub use correlate::Correlation;
 pub use node::Node;
 

@@ -4,19 +4,15 @@
     warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)
 )]
 
-pub mod clock;
 pub mod duration;
-pub mod features;
 pub mod field;
 pub mod fields;
 pub mod go_json;
 pub mod go_quote;
 pub mod gvk;
-pub mod histogram;
 pub mod kube_version;
 pub mod labels;
 pub mod lru;
-pub mod metrics_page;
 pub mod names;
 pub mod quantity;
 pub mod query;
@@ -29,5 +25,4 @@ pub mod sharding;
 pub mod status;
 pub mod strconv;
 pub mod time;
-pub mod trace;
 pub mod user_info;

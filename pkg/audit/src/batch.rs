@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 
 use crate::{Event, Figures, Sink};
 
@@ -159,8 +159,8 @@ impl TokenBucket {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use apimachinery::clock::TestClock;
     use apimachinery::request_context::AuditId;
+    use component_base::clock::TestClock;
 
     use super::*;
     use crate::event::tests::event;

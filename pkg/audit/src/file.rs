@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use apimachinery::clock::Clock;
 use apimachinery::time::{UnixTime, parse_time};
+use component_base::clock::Clock;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 

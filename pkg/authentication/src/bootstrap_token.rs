@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use apimachinery::request_notes::Notes;
 use apimachinery::time::parse_time;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
+use component_base::clock::Clock;
 
 use crate::chain::{TokenAuthenticator, TokenUser};
 
@@ -133,8 +133,8 @@ impl TokenAuthenticator for BootstrapTokens {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use apimachinery::clock::TestClock;
     use apimachinery::time::UnixTime;
+    use component_base::clock::TestClock;
 
     use super::*;
 

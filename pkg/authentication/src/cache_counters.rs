@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 use tokio::time::Instant;
 
 /// Upper bounds of durations, as texts and in milliseconds, in which they are counted.

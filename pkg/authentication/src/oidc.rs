@@ -19,12 +19,12 @@ mod verifier;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use apimachinery::clock::Clock;
 use apimachinery::field::{Error, Path, aggregate};
 use apimachinery::request_notes::Notes;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use client::{DialPath, Dialer};
+use component_base::clock::Clock;
 use tokio::time::Instant;
 
 use crate::chain::{TokenAuthenticator, TokenUser};

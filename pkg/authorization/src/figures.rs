@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use crate::{Decision, Failure};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 
 use crate::config::{AuthorizerConfig, Configuration, WebhookConfiguration};
 use crate::figures::Figures;

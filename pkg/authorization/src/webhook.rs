@@ -9,10 +9,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use jsontree::Value;
 
 use crate::figures::{Ended, Series};

@@ -1,12 +1,11 @@
 //! One connection: TCP, TLS, and which protocol both ends agreed on.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{fmt, io};
 
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};

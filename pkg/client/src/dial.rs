@@ -1,13 +1,13 @@
 //! TCP: finding a host and connecting to it.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
+use http::Uri;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
@@ -27,6 +27,16 @@ pub struct Address {
     pub host: String,
     /// A port.
     pub port: u16,
+}
+
+impl Address {
+    /// The URI of a path at this address, by HTTPS.
+    ///
+    /// # Errors
+    /// The parts do not make a URI.
+    pub fn uri(&self, path: &str) -> Result<Uri, String> {
+        Uri::try_from(format!("https://{self}{path}")).map_err(|error| error.to_string())
+    }
 }
 
 /// As Go's `net.JoinHostPort` writes it.

@@ -15,9 +15,9 @@ use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::go_quote::quote;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 use serde::Deserialize;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;

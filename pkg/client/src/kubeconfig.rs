@@ -11,10 +11,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use apimachinery::go_quote::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use component_base::clock::Clock;
 use http::Uri;
 use serde::Deserialize;
 

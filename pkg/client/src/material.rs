@@ -1,9 +1,8 @@
 //! What a client shows and believes, as bytes from files or from a configuration.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use crate::error::Error;
 use crate::tls::{Tls, Trust};

@@ -13,15 +13,15 @@ use ::admission::{
     EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfigError,
     PodSecurityConfiguration, PodTolerationConfiguration, QuotaConfiguration,
 };
-use apimachinery::features::Gates;
 use apimachinery::go_quote::quote;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::Figures;
+use component_base::features::Gates;
 
-use crate::admission::chosen;
+use crate::admission::table::chosen;
 use crate::config::AdmissionConfig;
+use crate::error::RunError;
 use crate::image_reviews::ImagePolicy;
-use crate::run::RunError;
 use file::AdmissionConfiguration;
 use manifests::{mutating_policies, validating_policies, webhooks};
 

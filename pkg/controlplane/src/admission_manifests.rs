@@ -14,9 +14,9 @@ use std::time::Duration;
 use ::admission::policy::{Binding, Mutations, Policies, Policy, Rules, Validations};
 use ::admission::webhook::{Hook, Hooks};
 use ::kinds::validation::kinds::STATIC_SUFFIX;
-use apimachinery::features::Gates;
 use apimachinery::go_quote::{Quoted, quote};
 use arc_swap::ArcSwap;
+use component_base::features::Gates;
 use schema::object::{Object, get, get_list, get_object, get_str};
 use tokio::time::{Instant, sleep};
 

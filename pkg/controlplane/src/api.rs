@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregator::api_services::ApiServices;
+use aggregator::{Aggregator, ServiceAddresses, api_services};
 use api::catalog::{Catalog, ServedSelection};
-use apimachinery::features::Gate;
+use apiextensions::{Common, ConversionFigures, CustomKinds, CustomResources, Kinds, Meanwhile};
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
@@ -16,6 +18,7 @@ use client::Address;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::services::Routing;
 use client::webhook::Dialers;
+use component_base::features::Gate;
 use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
@@ -26,42 +29,39 @@ use endpoints::openid::OpenId;
 use endpoints::proxy::LogFigures;
 use endpoints::routing::dispatch::Dispatch;
 use endpoints::routing::served::{Description, ResourceRequests, Served};
-use endpoints::watch::drain::WatchDrain;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use kinds::validation::kinds::Settings;
 use registry::Registry;
+use registry::informer::InformerTask;
+use registry::services::Ranges;
 use server::Fairness;
 use server::metrics::Collector;
 use storage::Storage;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use crate::admission::plugins::Plugins;
-use crate::aggregation::Aggregator;
-use crate::api_services::{self, ApiServices};
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
-use crate::bootstrap::{self, Duties};
 use crate::collectors::Counted;
 use crate::config::{Config, EtcdOverride};
 use crate::console::Looks;
-use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::{Common, ConversionFigures, CustomResources, Kinds, Meanwhile};
+use crate::duties::{self, Duties};
+use crate::error::RunError;
 use crate::flow_control::FlowControl;
-use crate::forks::Template;
-use crate::loopback::{Itself, Loopback};
 use crate::memory::Budgets;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
+use crate::process::Process;
 use crate::replicas::Replicas;
-use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
-use crate::service_addresses::ServiceAddresses;
-use crate::services;
-use crate::start_hooks::{self, Awaited, Awaits, awaited};
+use crate::start_hooks::Awaits;
 use crate::system::{SystemClock, SystemEntropy};
-use crate::tasks::Tasks;
+use crate::template::Forkable;
+use controllers::hook::{Awaited, PostStartHook, awaited, hook};
+use controllers::itself::Itself;
+use controllers::services::{self, Repairs};
+use controllers::tasks::Tasks;
 
 /// Where objects are.
 type Store = Arc<dyn Storage>;
@@ -100,56 +100,6 @@ pub struct Api {
     pub cache_filled: BoxFuture<'static, ()>,
 }
 
-/// What forks of a server begin with, beside what is stored.
-#[derive(Clone)]
-pub(crate) struct Forkable {
-    /// What reads are answered from.
-    pub(crate) delegator: Delegator,
-    /// What is served by definitions.
-    pub(crate) kinds: Kinds,
-    /// What is built in and served.
-    pub(crate) builtin: Catalog,
-}
-
-impl Forkable {
-    /// Of a server that does not run yet, so that nothing is `served` but what is built in.
-    fn new(delegator: Delegator, kinds: Kinds, served: &Served) -> Self {
-        Forkable { delegator, kinds, builtin: Catalog::clone(&served.now().catalog) }
-    }
-}
-
-/// Work to be done at start, listed in health as `poststarthook/NAME`.
-pub struct PostStartHook {
-    /// Upstream's name of what it does.
-    pub name: &'static str,
-    /// Does it. An error ends the process.
-    pub work: BoxFuture<'static, Result<(), String>>,
-}
-
-/// What an API needs to know of the process that it is in.
-pub(crate) struct Process {
-    /// Watches end with it.
-    pub(crate) watch_drain: WatchDrain,
-    /// Connections that were handed over to others end with it.
-    pub(crate) shutdown: CancellationToken,
-    /// The files with the authorities by whose certificates clients log in.
-    pub(crate) client_authorities: Vec<PathBuf>,
-    /// What goes on beside requests.
-    pub(crate) tasks: Tasks,
-    /// Who decides what users may do, if not the modes of the configuration.
-    pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
-    /// The threads of heavy requests.
-    pub(crate) heavy: CpuPool,
-    /// What the process may take of the machine's memory, in bytes.
-    pub(crate) memory_limit: Option<u64>,
-    /// How the server calls itself.
-    pub(crate) loopback: Loopback,
-    /// Calls of webhooks.
-    pub(crate) webhooks: Arc<client::webhook::Figures>,
-    /// What its parent held; none for a server that is no fork.
-    pub(crate) template: Option<Arc<Template>>,
-}
-
 /// Builds the API over a store.
 ///
 /// # Errors
@@ -158,7 +108,7 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
     let Objects { delegator, cache_driver, address, served, asked, registry } =
         stored(config, &storage, &process)?;
-    let (registry, repairs, following_ranges) = services::with_pools(config, registry, &delegator)?;
+    let (registry, repairs, following_ranges) = with_pools(config, registry, &delegator)?;
     let (counted, keys) = (Counted::beside(&process.webhooks), service_account_keys::load(config).await?);
     let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
@@ -225,6 +175,22 @@ pub(crate) async fn build(config: &Config, storage: Store, process: Process) -> 
     })
 }
 
+/// A registry with the pools of Service addresses and node ports.
+fn with_pools(
+    config: &Config,
+    registry: Registry,
+    delegator: &Delegator,
+) -> Result<(Registry, Arc<Repairs>, InformerTask<Ranges>), RunError> {
+    let options = registry::services::Options {
+        families: services::families(&config.services.cidrs),
+        node_ports: config.services.node_ports.clone(),
+        storage: Arc::clone(delegator.storage()),
+        prefix: config.storage.prefix().to_owned(),
+        entropy: Arc::new(SystemEntropy),
+    };
+    services::with_pools(options, registry, delegator).map_err(RunError::Bootstrap)
+}
+
 /// What the server does for the cluster at start and at its end, by itself and `together` with other servers.
 fn duties(
     config: &Config,
@@ -232,7 +198,7 @@ fn duties(
     (authorities, tasks): (Vec<PathBuf>, &Tasks),
     together: (Vec<PostStartHook>, Vec<BoxFuture<'static, ()>>),
 ) -> Result<Duties, RunError> {
-    let duties = bootstrap::duties(config, registry, storage, authorities, tasks);
+    let duties = duties::duties(config, registry, storage, authorities, tasks);
     let Duties { mut hooks, before_stop } = duties.map_err(RunError::Bootstrap)?;
     hooks.extend(together.0);
     let before_stop = future::join(before_stop, future::join_all(together.1));
@@ -316,7 +282,7 @@ fn flow_control(
 ) -> Result<Flow, RunError> {
     if !config.priority_and_fairness {
         // There is nothing to wait for: the limits are the configuration's.
-        hooks.push(start_hooks::hook("max-in-flight-filter", awaited(future::ready(()))));
+        hooks.push(hook("max-in-flight-filter", awaited(future::ready(()))));
         return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
     }
     let (flow, following) = FlowControl::new(registry, config.chain.inflight).map_err(RunError::Bootstrap)?;
@@ -367,8 +333,10 @@ fn others(
         credentials,
         figures,
         calls: Arc::clone(calls),
+        entropy: Arc::new(SystemEntropy),
     };
-    let (figures, hooks) = ([conversions, aggregator.collector()], aggregator.hooks().collect());
+    let figures: [Arc<dyn Collector>; 2] = [conversions, aggregator.collector()];
+    let hooks = aggregator::HOOKS.map(|name| hook(name, awaited(aggregator.settled()))).into();
     let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
         tokio::join!(following_services.run(), following.run(), aggregator.run());

@@ -18,11 +18,11 @@ use registry::Registry;
 use registry::client::{Client, Read};
 use schema::object::Object;
 
-use crate::api::PostStartHook;
-use crate::bootstrap::object;
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
-use crate::tasks::{First, Rounds, Tasks};
 use bundle::Bundle;
+use controllers::desired::object;
+use controllers::hook::PostStartHook;
+use controllers::tasks::{First, Rounds, Tasks};
 
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "extension-apiserver-authentication";

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use authentication::service_account::{
     BoundTokens, LegacyTokens, SignerFigures, TokenCounters, TokenObjects, VerificationKeys,
 };
@@ -16,18 +15,19 @@ use authentication::{
 };
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
+use component_base::clock::Clock;
 use egress::Network;
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
 
-use crate::bootstrap_secrets::StoredBootstrapSecrets;
 use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
+use crate::error::RunError;
 use crate::loopback::Loopback;
-use crate::run::RunError;
 use crate::run::service_account_keys::ServiceAccountKeys;
 use crate::system::{self, SystemClock};
 use crate::token_objects::StoredTokenObjects;
+use controllers::bootstrap_secrets::StoredBootstrapSecrets;
 use openid::OpenId;
 
 /// How long it is remembered whom a token of somebody else's stands for (upstream's time).

@@ -14,13 +14,13 @@ use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::metrics::Collector;
 
-use crate::api::Process;
 use crate::config::{AuthorizationConfig, Config, Standing};
+use crate::error::RunError;
 use crate::node_graph::{self, Nodes};
+use crate::process::Process;
 use crate::roles::StoredRoles;
-use crate::run::RunError;
 use crate::system::SystemClock;
-use crate::tasks::Tasks;
+use controllers::tasks::Tasks;
 use reload::Follower;
 
 /// What decides, and what keeps it current.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use api::cel_times::CelMetrics;
-use apimachinery::metrics_page::{Family, Stability};
+use apiextensions::DefinitionFigures;
 use cacher::Delegator;
 use client::webhook::Figures;
+use component_base::metrics::{Family, Stability};
 use egress::Egress;
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::cpu_pool::CpuPool;
@@ -15,10 +16,9 @@ use server::metrics::Collector;
 use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::custom_resources::DefinitionFigures;
 use crate::features::FeatureMetrics;
 use crate::system;
-use crate::tasks::Tasks;
+use controllers::tasks::Tasks;
 
 /// What the API counts while it answers.
 pub(crate) struct Counted {

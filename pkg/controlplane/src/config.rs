@@ -1,12 +1,10 @@
 //! What a server is told: plain data, filled from flags by the binary and by hand in tests.
 
-mod aggregation;
 mod audit;
 mod authorization;
 mod egress;
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,9 +13,8 @@ use std::time::Duration;
 use ::api::resources::Resource;
 use ::authorization::Mode;
 pub use ::egress::Egress;
-pub use aggregation::AggregationConfig;
+pub use aggregator::AggregationConfig;
 pub use api::runtime_config::RuntimeConfig;
-use apimachinery::features::Gates;
 pub use audit::{
     AuditConfig, AuditLogConfig, AuditMode, AuditWebhookConfig, BatchOptions, FileOptions, Format, Throttle,
     TruncateOptions,
@@ -25,6 +22,10 @@ pub use audit::{
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use client::Address;
+use component_base::features::Gates;
+pub use controllers::cidr::Cidr;
+pub use controllers::kubernetes_service::EndpointReconciler;
+pub use controllers::leader_election::LeadershipTimes;
 pub use egress::egress;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
@@ -116,24 +117,6 @@ pub struct PeerConfig {
     /// `--peer-advertise-ip` and `--peer-advertise-port`: where they reach this one, if not where members of the cluster
     /// do.
     pub address: Option<(String, String)>,
-}
-
-/// How servers agree on the one that elects leaders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeadershipTimes {
-    /// `--coordinated-leadership-lease-duration`: for how long others wait for a leader that is silent.
-    pub lease_duration: Duration,
-    /// `--coordinated-leadership-renew-deadline`: for how long a leader tries to stay one. Shorter than the above.
-    pub renew_deadline: Duration,
-    /// `--coordinated-leadership-retry-period`: the pause between two attempts. Shorter than the above.
-    pub retry_period: Duration,
-}
-
-impl Default for LeadershipTimes {
-    fn default() -> Self {
-        let [lease_duration, renew_deadline, retry_period] = [15, 10, 2].map(Duration::from_secs);
-        LeadershipTimes { lease_duration, renew_deadline, retry_period }
-    }
 }
 
 /// What a server is in its cluster.
@@ -455,18 +438,6 @@ pub struct ServiceConfig {
     pub endpoint_reconciler: EndpointReconciler,
 }
 
-/// How the endpoints of the `kubernetes` Service come to name this server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndpointReconciler {
-    /// Servers hold leases in the store; whoever holds one is an endpoint.
-    Lease,
-    /// Every server adds itself, and removes others while there are more than `--apiserver-count`, which
-    /// is at least 1. Deprecated upstream: the address of a server that dies stays.
-    MasterCount(usize),
-    /// Somebody else writes the endpoints.
-    None,
-}
-
 /// Tokens of service accounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceAccountConfig {
@@ -527,49 +498,6 @@ impl Default for KubeletConfig {
         let types = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
         let address_types = types.map(str::to_owned).to_vec();
         KubeletConfig { port: 10250, address_types, certificate: None, authority: None }
-    }
-}
-
-/// A range of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cidr {
-    /// The first address.
-    pub network: IpAddr,
-    /// How many leading bits are fixed.
-    pub prefix_len: u8,
-}
-
-impl Cidr {
-    /// Reads `10.0.0.0/24`. Bits beyond the prefix are cleared, as upstream does.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (address, prefix_len) = text.split_once('/')?;
-        let digits = !prefix_len.is_empty() && prefix_len.bytes().all(|b| b.is_ascii_digit());
-        let (address, prefix_len): (IpAddr, u8) = (address.parse().ok()?, prefix_len.parse().ok()?);
-        let network = match address {
-            IpAddr::V4(v4) => {
-                let host_bits = 32_u32.checked_sub(prefix_len.into())?;
-                IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(host_bits).unwrap_or(0)))
-            }
-            IpAddr::V6(v6) => {
-                let host_bits = 128_u32.checked_sub(prefix_len.into())?;
-                IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(host_bits).unwrap_or(0)))
-            }
-        };
-        digits.then_some(Cidr { network, prefix_len })
-    }
-
-    /// The address that the `kubernetes` Service has in a primary range.
-    pub fn first_host(&self) -> IpAddr {
-        match self.network {
-            IpAddr::V4(v4) => IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits().saturating_add(1))),
-            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits().saturating_add(1))),
-        }
-    }
-}
-
-impl fmt::Display for Cidr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.network, self.prefix_len)
     }
 }
 
@@ -703,21 +631,5 @@ mod tests {
         check("a#b#1", "invalid value of watch cache size: a#b#1");
         check("pods#x", "invalid size of watch cache size: pods#x");
         check("pods#-1", "watch cache size cannot be negative: pods#-1");
-    }
-
-    #[test]
-    fn a_range_is_its_network() {
-        let check = |text: &str, expected: Option<(&str, &str)>| {
-            let got = Cidr::parse(text).map(|cidr| (cidr.to_string(), cidr.first_host().to_string()));
-            assert_eq!(got, expected.map(|(cidr, host)| (cidr.to_owned(), host.to_owned())), "{text}");
-        };
-        check("10.0.0.0/24", Some(("10.0.0.0/24", "10.0.0.1")));
-        check("10.96.3.7/12", Some(("10.96.0.0/12", "10.96.0.1")));
-        check("0.0.0.0/0", Some(("0.0.0.0/0", "0.0.0.1")));
-        check("10.0.0.1/32", Some(("10.0.0.1/32", "10.0.0.2")));
-        check("fd00::1:2/112", Some(("fd00::1:0/112", "fd00::1:1")));
-        for text in ["10.0.0.0", "10.0.0.0/33", "10.0.0/24", "fd00::/129", "10.0.0.0/+4", "", "/"] {
-            check(text, None);
-        }
     }
 }

@@ -8,26 +8,27 @@ mod load;
 mod patience;
 mod reload;
 mod store;
+mod value;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use apimachinery::features::Gate;
 use arc_swap::ArcSwap;
+use component_base::features::Gate;
 use encryption::Figures;
 use futures::future::BoxFuture;
 use server::health::Check;
 use server::metrics::Collector;
 use storage::Storage;
 
-use crate::api::PostStartHook;
 use crate::config::{Config, EncryptionConfig};
-use crate::identity_lease;
+use crate::error::RunError;
+use crate::identity;
 use crate::reloads::{ReloadFigures, ReloadNames};
-use crate::run::RunError;
 use crate::system::SystemClock;
+use controllers::hook::PostStartHook;
 use covers::Covers;
 use load::Loader;
 use store::Encrypted;
@@ -82,7 +83,7 @@ impl EncryptionAtRest {
             });
         };
         let figures = Arc::new(Figures::default());
-        let plugin_figures = Arc::new(kms::Figures::new(&identity_lease::of_this_machine()));
+        let plugin_figures = Arc::new(kms::Figures::new(&identity::of_this_machine()));
         let plugins = kms::Plugins {
             clock: Arc::new(SystemClock),
             random: Arc::clone(random),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use apimachinery::features::{Effective, Gate, Gates};
+use component_base::features::{Effective, Gate, Gates};
+use endpoints::discovery::VersionInfo;
 use server::metrics::Collector;
 
 /// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
@@ -112,7 +113,7 @@ impl Collector for FeatureMetrics {
             let (name, stage, value) = (gate.name(), spec.stage.name(), u8::from(gates.enabled(gate)));
             let _ = writeln!(out, "kubernetes_feature_enabled{{name=\"{name}\",stage=\"{stage}\"}} {value}");
         }
-        let binary = super::run::version().git_version;
+        let binary = VersionInfo::of_this_build().git_version;
         let binary = binary.trim_start_matches('v').split('+').next().unwrap_or_default();
         let _ = writeln!(
             out,
@@ -125,7 +126,7 @@ impl Collector for FeatureMetrics {
 
 #[cfg(test)]
 mod tests {
-    use apimachinery::features::Release;
+    use component_base::features::Release;
 
     use super::*;
 

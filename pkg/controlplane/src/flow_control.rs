@@ -1,7 +1,6 @@
 //! What FlowSchemas and PriorityLevelConfigurations say, for flow control (upstream's
 //! `util/flowcontrol/apf_controller.go`). Until they have been read, what every cluster begins with applies.
 
-mod dangling;
 mod objects;
 #[cfg(test)]
 mod tests;
@@ -12,17 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::api::resources::{self, Handle};
-use apimachinery::clock::Clock;
-use apimachinery::features::Gates;
+use component_base::clock::Clock;
+use component_base::features::Gates;
 use flowcontrol::{Configuration, FlowSchema, PriorityLevel};
 use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use server::{Fairness, InflightLimits};
 use tokio::time::Instant;
 
-use crate::bootstrap;
 use crate::system::SystemClock;
-pub(crate) use dangling::Dangling;
+use controllers::bootstrap::objects as bootstrapped;
+use controllers::dangling::{self, Dangling};
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
@@ -60,12 +59,12 @@ impl Objects {
     /// What every cluster begins with.
     fn bootstrap() -> Result<Self, String> {
         let mut all = Objects::default();
-        for mut object in bootstrap::objects::of_kind(GROUP_VERSION, "FlowSchema")? {
+        for mut object in bootstrapped::of_kind(GROUP_VERSION, "FlowSchema")? {
             kinds::defaults::apply(GROUP_VERSION, "FlowSchema", &mut object, &Gates::default());
             let schema = objects::schema(&object);
             all.schemas.insert(schema.name.as_str().into(), schema);
         }
-        for mut object in bootstrap::objects::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
+        for mut object in bootstrapped::of_kind(GROUP_VERSION, "PriorityLevelConfiguration")? {
             kinds::defaults::apply(
                 GROUP_VERSION,
                 "PriorityLevelConfiguration",

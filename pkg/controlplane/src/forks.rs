@@ -17,21 +17,18 @@ mod listen;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use ::api::catalog::Catalog;
-use cacher::Seed;
 use endpoints::cpu_pool::CpuPool;
 use jsontree::Value;
 use server::tls::CertificateFiles;
 use server::{BindOptions, Env};
-use storage::mvcc::Image;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::api::Forkable;
 use crate::config::{AuditConfig, Config, EndpointReconciler, MemoryConfig, Standing, StorageConfig};
-use crate::custom_resources::Known;
-use crate::run::{RunError, Running, TakeImage, start_as, system_env};
+use crate::error::RunError;
+use crate::run::{Running, TakeImage, start_as, system_env};
+use crate::template::{Forkable, Inherited, Template};
 pub use listen::{Listen, serve};
 
 /// How long a fork may take to end in order.
@@ -40,24 +37,6 @@ const END_MAX: Duration = Duration::from_secs(10);
 /// fills its caches itself.
 const ATTEMPTS: usize = 5;
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(2);
-
-/// What a server begins with that is a fork.
-#[derive(Clone)]
-pub(crate) struct Inherited {
-    pub(crate) template: Arc<Template>,
-    pub(crate) heavy: CpuPool,
-}
-
-/// What a parent held at one revision.
-pub(crate) struct Template {
-    pub(crate) image: Image,
-    /// The states of the watch caches there; `None` if the parent went on before they could be had.
-    pub(crate) seed: Option<Arc<Seed>>,
-    /// What is built in and served.
-    pub(crate) builtin: Catalog,
-    /// What was served by definitions, about then.
-    pub(crate) kinds: Known,
-}
 
 /// A server that others are forked from. It can be used like any other meanwhile.
 pub struct Parent {

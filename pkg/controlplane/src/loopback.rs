@@ -11,17 +11,14 @@ use server::health::{Check, NamedCheck};
 use server::tls::TlsError;
 use server::tls::self_signed::{CertificatePair, Usage, authority, issue, not_after};
 
-use apimachinery::clock::Clock;
 use apimachinery::user_info::UserInfo;
+use component_base::clock::Clock;
 use registry::client::APISERVER_USER;
 
 use crate::system;
 
-mod itself;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use itself::{Itself, Refused};
 
 /// The server name by which the certificate is asked for (upstream's `LoopbackClientServerNameOverride`).
 const NAME: &str = "apiserver-loopback-client";

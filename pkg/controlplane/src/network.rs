@@ -3,22 +3,22 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use client::{Client, Dialer, Error, Options, Source, Tls};
-use endpoints::proxy::{Network, Trust, UpgradeError};
+use client::{Client, Dialer, Options, Source, Tls};
+use endpoints::proxy::{Network, OneClient, Trust, UpgradeError};
 use endpoints::routing::dispatch::{Body, Response};
 use http::Request;
 
 use crate::config::KubeletConfig;
-use crate::run::RunError;
+use crate::error::RunError;
 
 /// The network that this machine is in.
 pub(crate) struct SystemNetwork {
     /// To kubelets: shows this server's certificate, and wants theirs to be right if there is an authority.
-    kubelets: Client,
+    kubelets: OneClient,
     /// To kubelets whose certificate the client does not want to be verified.
-    unverified: Client,
+    unverified: OneClient,
     /// To anybody, who learns nothing about this server.
-    anyone: Client,
+    anyone: OneClient,
 }
 
 impl SystemNetwork {
@@ -38,7 +38,7 @@ impl SystemNetwork {
         let client = |trust, certificate| {
             let tls = Tls { trust, certificate, ..Tls::default() };
             let client = Client::new(Options { tls, dialer: dialer.cloned(), ..Options::default() });
-            client.map_err(|error| RunError::Credentials(error.to_string()))
+            client.map(OneClient).map_err(|error| RunError::Credentials(error.to_string()))
         };
         Ok(SystemNetwork {
             kubelets: client(trust, certificate.clone())?,
@@ -47,7 +47,7 @@ impl SystemNetwork {
         })
     }
 
-    fn client(&self, trust: Trust) -> &Client {
+    fn client(&self, trust: Trust) -> &OneClient {
         match trust {
             Trust::Kubelet => &self.kubelets,
             Trust::UnverifiedKubelet => &self.unverified,
@@ -59,49 +59,16 @@ impl SystemNetwork {
 #[async_trait]
 impl Network for SystemNetwork {
     async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, String> {
-        send(self.client(trust), request).await
+        self.client(trust).send(trust, request).await
     }
 
     async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, UpgradeError> {
-        send_alone(self.client(trust), request).await
+        self.client(trust).send_alone(trust, request).await
     }
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
-        addresses(host).await
+        self.anyone.addresses(host).await
     }
-}
-
-/// The network as one client sees it, whose trust is not for requests to choose.
-pub(crate) struct OneClient(pub(crate) Client);
-
-#[async_trait]
-impl Network for OneClient {
-    async fn send(&self, _: Trust, request: Request<Body>) -> Result<Response, String> {
-        send(&self.0, request).await
-    }
-
-    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, UpgradeError> {
-        send_alone(&self.0, request).await
-    }
-
-    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
-        addresses(host).await
-    }
-}
-
-async fn send(client: &Client, request: Request<Body>) -> Result<Response, String> {
-    client.send(request).await.map_err(|error| error.to_string())
-}
-
-async fn send_alone(client: &Client, request: Request<Body>) -> Result<Response, UpgradeError> {
-    client.send_alone(request).await.map_err(|error| match error {
-        Error::Connect(error) => UpgradeError::Dial(error),
-        other => UpgradeError::Exchange(other.to_string()),
-    })
-}
-
-async fn addresses(host: &str) -> Result<Vec<IpAddr>, String> {
-    client::addresses(host).await.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use ::api::catalog::Catalog;
 use ::api::references::{Kind, Referrer};
 use ::api::resources::{self, Handle};
-use apimachinery::features::{Gate, Gates};
 use authorization::Mode;
 use authorization::node::{Features, Graph, Graphs, Owned, PodUse, Policy, VolumeUse};
 use authorization::rbac::Rule;
+use component_base::features::{Gate, Gates};
 use futures::future::BoxFuture;
 use registry::informer::{Informer, ObjectChange, Projection, WhenAsked};
 use registry::{Registry, meta};
 use schema::proto::Envelope;
 use server::metrics::Collector;
 
-use crate::bootstrap;
 use crate::config::Config;
+use controllers::bootstrap::objects;
 use metrics::Durations;
 
 /// The role with the rules for all nodes; upstream binds it to nobody and gives its rules to its authorizer.
@@ -158,7 +158,7 @@ impl Nodes {
 /// # Errors
 /// The data of this server are not what they should be.
 pub(crate) fn policy(gates: Gates) -> Result<Policy, String> {
-    let roles = bootstrap::objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
+    let roles = objects::of_kind("rbac.authorization.k8s.io/v1", "ClusterRole")?;
     let role = roles.iter().find(|role| meta::text(role, "name") == ROLE);
     let mut rules = role.map(Rule::all_of).ok_or_else(|| format!("there is no role {ROLE}"))?;
     let read = |resource: &str| Rule {

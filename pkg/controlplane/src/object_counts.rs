@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use apimachinery::metrics_page::{Family, Stability};
 use cacher::{Delegator, Resource};
+use component_base::metrics::{Family, Stability};
 use server::metrics::Collector;
 
 /// By how much a pause may be longer than the period, in multiples of it (upstream's
@@ -95,7 +95,7 @@ impl Collector for ObjectCounts {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use apimachinery::features::Gates;
+    use component_base::features::Gates;
     use std::sync::Arc;
 
     use bytes::Bytes;

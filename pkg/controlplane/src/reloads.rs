@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use server::metrics::Collector;
 use sha2::{Digest, Sha256};
 
-use crate::identity_lease;
+use crate::identity;
 use crate::system::SystemClock;
 
 /// What the metrics of a file are called, and their help with its level of stability.
@@ -80,7 +80,7 @@ impl ReloadFigures {
     /// Nothing yet, of a file that says `text`.
     pub(crate) fn new(names: &'static ReloadNames, text: &[u8]) -> Self {
         let counts = Counts { hash: hash(text), ..Counts::default() };
-        let server = hash(identity_lease::of_this_machine().as_bytes());
+        let server = hash(identity::of_this_machine().as_bytes());
         ReloadFigures { names, server, counts: Mutex::new(counts) }
     }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use ::api::catalog::Catalog;
-use apimachinery::features::Gate;
+use component_base::features::Gate;
+use egress::Network;
 use endpoints::peers::PeerProxy;
 use endpoints::write_barrier::WriteBarrier;
 use futures::future::BoxFuture;
@@ -12,14 +13,15 @@ use registry::Registry;
 use server::metrics::Collector;
 use storage::Storage;
 
-use crate::api::PostStartHook;
 use crate::config::{Config, Standing};
-use crate::identity_lease;
-use crate::leader_election::{Election, LeaderElection};
-use crate::loopback::Itself;
-use crate::peers::{PeerAddress, Proxying};
-use crate::storage_versions::StorageVersions;
-use crate::tasks::Tasks;
+use crate::system;
+use controllers::hook::PostStartHook;
+use controllers::identity_lease;
+use controllers::itself::Itself;
+use controllers::leader_election::{Election, ElectionOptions, LeaderElection};
+use controllers::peers::{PeerAddress, Proxying, ProxyingOptions};
+use controllers::storage_versions::StorageVersions;
+use controllers::tasks::Tasks;
 
 /// What this server does of it.
 #[derive(Default)]
@@ -53,10 +55,15 @@ impl Replicas {
         let gates = config.gates;
         if gates.enabled(Gate::CoordinatedLeaderElection)
             && let Some(election) = LeaderElection::by(
-                (registry, catalog),
-                (itself, tasks),
-                config.leadership,
-                &config.host_name,
+                registry,
+                catalog,
+                tasks,
+                ElectionOptions {
+                    itself,
+                    times: config.leadership,
+                    identity: format!("{}_{}", config.host_name, system::uid()),
+                    clock: system::clock(),
+                },
             )?
         {
             let Election { run, leave, hook, figures } = election;
@@ -85,11 +92,23 @@ impl Replicas {
         (registry, storage): (&Registry, Arc<dyn Storage>),
         tasks: &Tasks,
     ) -> Result<(), String> {
-        let address = Arc::new(PeerAddress::new(config, Arc::clone(&storage))?);
+        let address = Arc::new(PeerAddress::new(
+            &config.host_name,
+            config.peer_address()?,
+            config.storage.prefix(),
+            Arc::clone(&storage),
+        )?);
         self.hooks.push(address.hook(tasks));
         self.before_stop.push(Box::pin(async move { address.leave().await }));
         if config.peers.authority.is_some() {
-            let Proxying { proxy, run, hooks, figures } = Proxying::new(config, registry, storage)?;
+            let options = ProxyingOptions {
+                host_name: config.host_name.clone(),
+                prefix: config.storage.prefix().to_owned(),
+                certificate: config.aggregation.certificate.clone(),
+                authority: config.peers.authority.clone(),
+                dialer: config.egress.dialer(Network::ControlPlane),
+            };
+            let Proxying { proxy, run, hooks, figures } = Proxying::new(options, registry, storage)?;
             self.peers = Some(proxy);
             self.run.push(run);
             self.hooks.extend(hooks);

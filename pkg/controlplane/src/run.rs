@@ -2,7 +2,6 @@
 
 mod audit;
 mod certificates;
-mod error;
 mod front;
 mod hooks;
 mod kubeconfig;
@@ -32,16 +31,15 @@ use server::tls::keep_fresh;
 use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 use storage::mvcc::Image;
 
-use crate::api::{self, Forkable, Process};
 use crate::config::Config;
 use crate::console::{self, Looks};
 use crate::encryption_at_rest::EncryptionAtRest;
-use crate::forks::Inherited;
-use crate::huge_pages;
-use crate::memory;
+pub use crate::error::RunError;
+use crate::process::Process;
 use crate::system::{SystemClock, heavy_pool};
-use crate::tasks::Tasks;
-pub use error::RunError;
+use crate::template::{Forkable, Inherited};
+use crate::{api, huge_pages, memory};
+use controllers::tasks::Tasks;
 use front::Front;
 use hooks::Hooks;
 pub(crate) use store::TakeImage;

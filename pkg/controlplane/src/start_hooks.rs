@@ -1,19 +1,9 @@
 //! What a server that starts waits for, under the names by which upstream's health pages list it.
 
-use std::future::Future;
-
 use futures::FutureExt;
-use futures::future::{BoxFuture, Shared, join_all};
+use futures::future::{BoxFuture, join_all};
 
-use crate::api::PostStartHook;
-
-/// Something that comes true once while a server starts, and stays so.
-pub(crate) type Awaited = Shared<BoxFuture<'static, ()>>;
-
-/// What comes true when `done` is.
-pub(crate) fn awaited(done: impl Future<Output = ()> + Send + 'static) -> Awaited {
-    done.boxed().shared()
-}
+use controllers::hook::{Awaited, PostStartHook, hook};
 
 /// What a server gets to know and makes before it is ready.
 #[derive(Clone)]
@@ -69,17 +59,13 @@ impl Awaits {
     }
 }
 
-/// A hook whose work somebody else does.
-pub(crate) fn hook(name: &'static str, done: Awaited) -> PostStartHook {
-    PostStartHook { name, work: done.map(Ok).boxed() }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::future::{pending, ready};
 
     use super::*;
+    use controllers::hook::awaited;
 
     /// The hooks that are done when everything has come true but what `change` makes of it.
     fn undone(change: fn(&mut Awaits)) -> BTreeSet<&'static str> {

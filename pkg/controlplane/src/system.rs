@@ -1,15 +1,14 @@
 //! The world outside: the machine's clock and its random numbers.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{io, thread};
 
 use admission::Environment;
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use endpoints::cpu_pool::CpuPool;
 use registry::Entropy;
 use rustix::process::setpriority_process;

@@ -9,7 +9,8 @@ use endpoints::routing::dispatch::Dispatch;
 use storage::Storage;
 
 use crate::config::Config;
-use crate::run::{RunError, Running, start_as, system_env};
+use crate::error::RunError;
+use crate::run::{Running, start_as, system_env};
 
 /// A server on a free port of this machine. Its files are removed when it is dropped; call
 /// [`stop`](Self::stop) to see it go down in order.

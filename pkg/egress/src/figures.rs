@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 /// Upper bounds of the time that a connection takes, as texts and in microseconds.
 const BOUNDS: [(&str, u64); 6] = [

@@ -6,17 +6,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::Span;
 use client::{Address, Dial, DialFuture, DialPath, Io, Source, Tls, TlsClient, Trust};
+use component_base::trace::Span;
 use http::Uri;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
-use crate::Random;
 use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport};
-use crate::connect;
 use crate::figures::{Figures, Kind, Stage};
-use crate::tunnel;
+use crate::{Random, connect, tunnel};
 
 /// How long a proxy of this machine may take to accept a connection.
 const ACCEPT_MAX: Duration = Duration::from_secs(30);

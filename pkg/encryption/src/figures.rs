@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use apimachinery::go_quote::Quoted;
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use crate::Error;
 

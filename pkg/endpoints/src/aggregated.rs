@@ -21,11 +21,10 @@ use hyper::upgrade::OnUpgrade;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::header;
 use crate::proxy::url::Url;
 use crate::proxy::{self, Incoming, Network, Trust};
-use crate::response;
 use crate::routing::dispatch::{Body, Response};
+use crate::{header, response};
 pub use headers::set_user;
 
 /// How long a server may take to say what it serves. Every client asks for that, so a slow one would slow all.

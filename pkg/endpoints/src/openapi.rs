@@ -20,9 +20,9 @@ use std::io::{Read as _, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use api::catalog::{Catalog, Owner};
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
+use component_base::clock::Clock;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;

@@ -3,6 +3,7 @@
 
 mod headers;
 mod log_figures;
+mod one_client;
 mod rewrite;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -24,6 +25,7 @@ use crate::header;
 use crate::routing::dispatch::{Body, Response};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_figures::LogFigures;
+pub use one_client::OneClient;
 pub(crate) use upgrade::upgrade;
 use url::Url;
 

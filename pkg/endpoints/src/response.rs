@@ -28,13 +28,12 @@ use schema::table::Message;
 use schema::yaml;
 
 use crate::cpu_pool::CpuPool;
-use crate::header;
 use crate::negotiation::{self, Format, Formats, Offer, Representation, Transform};
 use crate::response::encode::{Outgoing, Shape};
 use crate::response::table::TableRequest;
 use crate::routing::dispatch::{Body, Response};
 use crate::trace::Trace;
-use crate::warning;
+use crate::{header, warning};
 
 pub(crate) use list::CacheName;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
-use apimachinery::trace::{Attribute, Span};
+use component_base::trace::{Attribute, Span};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use http::request::Parts;
 use http::{Method, Version};

@@ -9,12 +9,11 @@ use arc_swap::ArcSwap;
 
 use crate::config::Configuration;
 use crate::digest::{Class, RequestDigest, Route};
-use crate::dump;
 use crate::level::{Admission, Lingering, Request};
 use crate::matching::Matcher;
-use crate::metrics;
 use crate::plan::Plan;
 use crate::request_counts::{RequestCounter, Watermarks};
+use crate::{dump, metrics};
 
 /// A clock that never goes back.
 pub trait Monotonic: Send + Sync {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 /// Bounds of how long requests wait and are served, in nanoseconds.
 pub(crate) const DURATION_BOUNDS: [(&str, u64); 13] = [

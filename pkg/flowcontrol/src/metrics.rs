@@ -7,7 +7,7 @@ use std::fmt::{Display, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use crate::digest::Route;
 use crate::figures::{DURATION_BOUNDS, LENGTH_BOUNDS, Refused, SEAT_BOUNDS, SchemaFigures, WATCH_BOUNDS};

@@ -3,7 +3,7 @@
 //! cache. The pods are those of the codecs' benches.
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use divan::{Bencher, black_box};
 use jsontree::json;
 use kinds::defaults::Defaults;

@@ -5,8 +5,9 @@
 use apimachinery::time::UnixTime;
 use divan::{Bencher, black_box};
 use kinds::printers::{Printer, Subject};
-use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
-use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
+use schema::builtin::{
+    IO_K8S_API_CORE_V1_POD as POD, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL,
+};
 use schema::proto::{self, TypeMetaHead};
 use schema::{json, transcode};
 

@@ -34,8 +34,8 @@ mod service;
 mod storage;
 mod volumes;
 
-use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use object::{Given, Object};
 use schema::memory::BudgetExceeded;
 use schema::object::Object as Tree;

@@ -1,8 +1,32 @@
 //! What each built-in kind does: defaults, validation, warnings, table rows and strategies. Pure.
 
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod authentication;
+mod authorization;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod coordination;
+mod core;
 pub mod defaults;
+mod discovery;
+mod events;
+mod flowcontrol;
+mod internal;
+mod kind;
+mod networking;
+mod node;
 mod pem;
+mod policy;
 pub mod printers;
+mod rbac;
+mod resource;
+mod scheduling;
+mod storage;
+mod storagemigration;
 pub mod strategy;
 pub mod validation;
 pub mod warnings;

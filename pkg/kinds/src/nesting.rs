@@ -3,8 +3,8 @@
 //! build, on the deepest schema that a body can have.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
-use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 use schema::{json, json_write, proto};

@@ -1,30 +1,32 @@
 //! What a kind adds to the verbs. Rows say most of it (reset fields, generation, name rules); a kind
 //! with rules of its own implements [`Strategy`] and is listed in `of`.
 
-mod daemon_set;
-mod endpoint_slice;
-mod gated;
-mod job;
-mod namespace;
-mod persistent_volume;
-mod persistent_volume_claim;
-mod pod;
-mod resource_claim;
+pub(crate) mod daemon_set;
+pub(crate) mod endpoint_slice;
+pub(crate) mod gated;
+pub(crate) mod job;
+pub(crate) mod namespace;
+pub(crate) mod persistent_volume;
+pub(crate) mod persistent_volume_claim;
+pub(crate) mod pod;
+pub(crate) mod resource_claim;
 mod scale;
-mod service;
+pub(crate) mod service;
 pub mod service_fields;
-mod signing_request;
-mod small;
+pub(crate) mod signing_request;
+pub(crate) mod small;
 
+use crate::kind::{Generation, Kind};
 use crate::validation::kinds::{self, Settings};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use api::options::DeleteOptions;
-use api::resources::{Builtin, Resource};
+use api::resources::Resource;
 use api::semantic::equal_members;
-use apimachinery::features::Gates;
+
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
@@ -112,47 +114,26 @@ pub enum SpecialDelete {
     Leave,
 }
 
-struct Common;
+pub(crate) struct Common;
 
 impl Strategy for Common {}
 
 fn of(row: &Resource) -> &'static dyn Strategy {
-    match row.builtin {
-        Some(Builtin::APIService) => &small::ApiServices,
-        Some(Builtin::CertificateSigningRequest) => &signing_request::SigningRequests,
-        Some(Builtin::CustomResourceDefinition) => &small::CustomResourceDefinitions,
-        Some(Builtin::DaemonSet) => &daemon_set::DaemonSets,
-        Some(Builtin::DeviceTaintRule) => &small::DeviceTaintRules,
-        Some(Builtin::EndpointSlice) => &endpoint_slice::EndpointSlices,
-        Some(Builtin::Job) => &job::Jobs,
-        Some(Builtin::LimitRange) => &small::LimitRanges,
-        Some(Builtin::Namespace) => &namespace::Namespaces,
-        Some(Builtin::PersistentVolume) => &persistent_volume::PersistentVolumes,
-        Some(Builtin::PersistentVolumeClaim) => &persistent_volume_claim::PersistentVolumeClaims,
-        Some(Builtin::Pod) => &pod::Pods,
-        Some(Builtin::PodGroup) => &small::PodGroups,
-        Some(Builtin::ResourceClaim) => &resource_claim::ResourceClaims,
-        Some(Builtin::Service) => &service::Services,
-        Some(Builtin::ServiceAccount) => &small::ServiceAccounts,
-        _ => &Common,
-    }
+    Kind::of(row).map_or(&Common, |kind| kind.strategy)
 }
 
 /// What an update through an endpoint takes from the old object. That is what upstream's
 /// `PrepareForUpdate` does; rows have what it declares (`GetResetFields`), and here is the difference.
-fn reset_paths(endpoint: &Resource) -> &'static [&'static str] {
-    match (endpoint.builtin, endpoint.subresource) {
-        (Some(Builtin::CertificateSigningRequest), "status") => &[".spec"],
-        (Some(Builtin::PodCertificateRequest | Builtin::PodGroup), "") => &[".status"],
-        (Some(Builtin::PodCertificateRequest), "status") => &[".metadata", ".spec"],
-        _ => endpoint.reset_fields,
-    }
+fn reset_paths<'a>(endpoint: &Resource<'a>) -> &'a [&'a str] {
+    let resets = Kind::of(endpoint).map_or(&[][..], |kind| kind.resets);
+    let own = resets.iter().find(|(subresource, _)| *subresource == endpoint.subresource);
+    own.map_or(endpoint.reset_fields, |(_, paths)| paths)
 }
 
 /// Whether creation leaves the status to the kind: kubelets create their nodes with it, and pods look
 /// at it once.
 fn keeps_initial_status(row: &Resource) -> bool {
-    matches!(row.builtin, Some(Builtin::Node | Builtin::Pod))
+    Kind::of(row).is_some_and(|kind| kind.initial_status)
 }
 
 /// Prepares an object that is about to be created.
@@ -203,7 +184,7 @@ pub fn prepare_for_update(
         inherit(new, old, name);
     }
     // Slices count what was asked for, others what became of it.
-    let counts_first = matches!(row.builtin, Some(Builtin::EndpointSlice | Builtin::ResourceSlice));
+    let counts_first = Kind::of(row).is_some_and(|kind| kind.counts_first);
     if counts_first {
         count_change(endpoint, row, new, old);
     }
@@ -224,10 +205,10 @@ fn keep_all_but_status(new: &mut Object, old: &Object) {
 
 /// Moves the generation on where the desired state changes.
 fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
-    let counts = match row.builtin {
-        Some(Builtin::CSIDriver) => true,
-        Some(Builtin::PriorityClass) => false,
-        _ => row.sets_generation,
+    let counts = match Kind::of(row).map(|kind| kind.generation) {
+        Some(Generation::Counted) => true,
+        Some(Generation::Constant) => false,
+        Some(Generation::OfResource) | None => row.sets_generation,
     };
     if counts && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
         meta::set_generation(new, meta::generation(old) + 1);
@@ -270,11 +251,7 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
         let of = |object| meta::metadata(object).and_then(|m| m.get(name)?.as_object()).filter(some);
         of(new) != of(old)
     };
-    let counted = match row.builtin {
-        Some(Builtin::Deployment) => differs("annotations"),
-        Some(Builtin::EndpointSlice) => differs("labels"),
-        _ => false,
-    };
+    let counted = Kind::of(row).and_then(|kind| kind.counted_metadata).is_some_and(differs);
     counted || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
 }
 
@@ -318,10 +295,7 @@ pub fn begin_special_delete(row: &Resource, object: &mut Object, now: UnixTime) 
 
 /// Namespaces and CRDs check the preconditions of a deletion themselves, before the common path does.
 pub fn checks_preconditions_early(row: &Resource) -> bool {
-    matches!(
-        (row.group, row.plural),
-        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions")
-    )
+    Kind::of(row).is_some_and(|kind| kind.early_preconditions)
 }
 
 /// Sets the value at a dotted path (`.status`, `.metadata.labels`) to what `old` has there.

@@ -1,30 +1,29 @@
 //! Rules that are the same for every kind: metadata, names, request options. Rules of single kinds
 //! build on them. Everything returns field errors in upstream's words and order.
 
-mod cidr;
-mod claim_spec;
-mod conditions;
-mod cron;
-mod endpoint_ip;
-mod expression;
-mod go_value;
-mod immutable;
-mod int_or_percent;
+pub(crate) mod cidr;
+pub(crate) mod claim_spec;
+pub(crate) mod conditions;
+pub(crate) mod cron;
+pub(crate) mod endpoint_ip;
+pub(crate) mod expression;
+pub(crate) mod go_value;
+pub(crate) mod immutable;
+pub(crate) mod int_or_percent;
 pub mod kinds;
 pub use kinds::definitions;
-mod name_rule;
-mod node_selector;
-mod options;
-mod resource_name;
-mod resources;
-mod selector;
-mod semver;
-mod signer_name;
-mod time_zone;
-mod unified_diff;
-mod value;
-mod volume_source;
-mod x509;
+pub(crate) mod node_selector;
+pub(crate) mod options;
+pub(crate) mod resource_name;
+pub(crate) mod resources;
+pub(crate) mod selector;
+pub(crate) mod semver;
+pub(crate) mod signer_name;
+pub(crate) mod time_zone;
+pub(crate) mod unified_diff;
+pub(crate) mod value;
+pub(crate) mod volume_source;
+pub(crate) mod x509;
 
 pub use api::ip::{Spelling, canonical_ip, is_valid_ip, is_valid_legacy_ip};
 pub use api::name_rule::NameRule;
@@ -33,7 +32,6 @@ pub use api::object_meta::{
     validate_finalizers, validate_finalizers_are_qualified, validate_labels, validate_object_meta,
     validate_object_meta_update,
 };
-pub use name_rule::{name_rule, requires_qualified_finalizers};
 pub use options::{
     validate_create_options, validate_delete_options, validate_list_options, validate_patch_options,
     validate_table_options, validate_update_options,

@@ -14,7 +14,7 @@
 #[path = "../../schema/testdata/files.rs"]
 mod testdata;
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::collections::BTreeMap;
 use std::io::Read;
 

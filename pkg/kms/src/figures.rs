@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
 use apimachinery::time::UnixTime;
+use component_base::metrics::Histogram;
 use encryption::{DURATION_BOUNDS, Direction};
 use tokio::time::Instant;
 

@@ -24,8 +24,8 @@ mod v2;
 
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use encryption::{Error, Kms, KmsFactory, KmsProvider, KmsVersion, Random};
 use grpc::Socket;
 use sha2::{Digest, Sha256};

@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use component_base::clock::TestClock;
 use encryption::Error;
 use tokio::sync::Semaphore;
 

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::plugin::v2::{DecryptRequest, Plugin};
 use crate::single_flight::SingleFlight;
 use crate::{Figures, Fingerprint, Plugins};
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use object::{EncryptedObject, Kind, Source};
 use probe::Probe;
 use sources::{Dek, Sources};

@@ -1,9 +1,8 @@
 //! The `continue` token of chunked lists (upstream's `storage/continue.go`).
 
 use apimachinery::go_json;
-use base64::Engine;
-use base64::alphabet;
 use base64::engine::general_purpose::{self, GeneralPurpose, URL_SAFE_NO_PAD};
+use base64::{Engine, alphabet};
 use jsontree::Value;
 use schema::json;
 

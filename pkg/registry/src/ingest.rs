@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use api::conversion::normalise_for_storage;
+use api::resources;
 use api::resources::custom::BULK;
-use api::resources::{self, Encoding, Handle, Resource, StorageSpec};
-use apimachinery::features::{Gate, Gates};
+use api::resources::{Encoding, Handle, Resource, StorageSpec};
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use kinds::defaults::Defaults;
 use schema::json;

@@ -1,16 +1,16 @@
 //! A registry of config maps and secrets over a store that fails to a plan, for tests.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
 use cacher::{Delegator, Options};
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 use schema::object::Object;
 use storage::Storage;

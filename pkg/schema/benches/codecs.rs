@@ -3,8 +3,10 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
-use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS as SCHEMA;
+use schema::builtin::{
+    IO_K8S_API_CORE_V1_POD as POD,
+    IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_JSONSCHEMAPROPS as SCHEMA,
+};
 use schema::object::Object;
 use schema::proto::{self, TypeMetaHead, field_at, is_canonical, meta::Header};
 use schema::transcode::to_json;

@@ -11,10 +11,9 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use crate::json_write;
 use crate::json_write::typed::member;
 use crate::json_write::{write_double, write_string};
-use crate::proto::first_error;
 use crate::proto::index::{Slot, Slots, each, entry};
 use crate::proto::wire::{BYTES, Reader};
-use crate::proto::{self, TypeMetaHead};
+use crate::proto::{self, TypeMetaHead, first_error};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Why an object cannot be served as JSON.

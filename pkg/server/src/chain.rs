@@ -26,12 +26,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use ::audit::Sink;
-use apimachinery::features::Gates;
 use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
-use apimachinery::trace::Span;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
+use component_base::features::Gates;
+use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::routing::dispatch::{Body, Dispatch, Initialized, Request, Response};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 
 /// Fills a buffer with random bytes. Used for request ids and for the GOAWAY lottery; keys come from
 /// the cryptography library.
@@ -39,7 +39,7 @@ impl Env {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use apimachinery::clock::TestClock;
+    use component_base::clock::TestClock;
 
     #[test]
     fn an_event_happens_as_often_as_its_probability_says() {

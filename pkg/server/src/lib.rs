@@ -9,7 +9,7 @@
 //! chain is an [`endpoints::routing::dispatch::Dispatch`], and what decides about health is a list of
 //! [`health::Check`]s.
 //!
-//! Time comes from a [`Clock`](apimachinery::clock::Clock) (wall) and tokio's timer (durations),
+//! Time comes from a [`Clock`](component_base::clock::Clock) (wall) and tokio's timer (durations),
 //! randomness from [`Env::random`]; nothing here asks the machine.
 
 pub mod health;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use apimachinery::metrics_page::Family;
-use apimachinery::metrics_page::Stability::Unlevelled;
+use component_base::metrics::Family;
+use component_base::metrics::Stability::Unlevelled;
 
 /// Bytes per page and clock ticks per second on every Linux this server runs on.
 const PAGE_BYTES: u64 = 4096;

@@ -11,7 +11,6 @@ use futures::StreamExt;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::sync::Notify;
 
-use apimachinery::clock::TestClock;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::request_notes::{Sent, SentObject};
 use apimachinery::time::UnixTime;
@@ -20,6 +19,7 @@ use authorization::config::Configuration;
 use authorization::node::{self, Graph};
 use authorization::rbac::Index;
 use authorization::{Authorizer, AuthorizerDeps, Mode, Policies};
+use component_base::clock::TestClock;
 use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
 use endpoints::routing::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};

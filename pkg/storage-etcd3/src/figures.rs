@@ -1,7 +1,6 @@
 //! What is counted of leases, with upstream's names (apiserver `storage/etcd3/metrics`).
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 const OBJECTS: Family = Family::histogram(
     Stability::Alpha,

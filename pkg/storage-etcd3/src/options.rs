@@ -1,12 +1,11 @@
 //! What an operator can say about the cluster: where it is, how to prove who we are, how long to wait.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use http::{HeaderValue, Request, Response};
 use tonic::body::Body;
 use tonic::transport::{Channel, Error};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::Tracer;
 use client::Dialer;
+use component_base::trace::Tracer;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};

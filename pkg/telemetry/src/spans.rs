@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use apimachinery::time::UnixTime;
-use apimachinery::trace::{Attribute, Kind, Origin, Recording, RemoteSpan, Span, Tracer, Value};
+use component_base::trace::{Attribute, Kind, Origin, Recording, RemoteSpan, Span, Tracer, Value};
 use opentelemetry::trace::{
     Link, Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt, TraceFlags, TraceId, TraceState,
     Tracer as _,

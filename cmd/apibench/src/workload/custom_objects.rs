@@ -9,9 +9,8 @@ use super::closed_loop::{ClosedLoop, Operation};
 use super::{Context, Workload, watch_fanout};
 use crate::check::{self, Format, MAX_BODY};
 use crate::client::{Call, Client, JSON};
-use crate::custom;
 use crate::error::{Error, Result};
-use crate::setup;
+use crate::{custom, setup};
 
 /// Every workload of custom objects. Those that read come first.
 pub(super) fn workloads() -> Vec<Box<dyn Workload>> {

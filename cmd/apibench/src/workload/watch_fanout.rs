@@ -14,13 +14,11 @@ use tokio::task::JoinSet;
 
 use super::{Context, Workload, events};
 use crate::args::Settings;
-use crate::bodies;
 use crate::client::{Client, Windows};
-use crate::custom;
 use crate::error::Result;
 use crate::process::Meter;
-use crate::setup;
 use crate::stats::Measured;
+use crate::{bodies, custom, setup};
 
 /// How long after the last update a delivery may be late before it counts as missing.
 const GRACE: Duration = Duration::from_secs(5);

@@ -6,9 +6,9 @@
 use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use apimachinery::go_quote::Quoted;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 use jsontree::{Number, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -171,7 +171,7 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    use apimachinery::clock::TestClock;
+    use component_base::clock::TestClock;
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;

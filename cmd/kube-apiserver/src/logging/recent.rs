@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use jsontree::{Value, json};
 use server::ROWS_MAX;
 use tracing::{Event, Level, Subscriber};
@@ -58,7 +58,7 @@ impl<S: Subscriber> Layer<S> for RecentLog {
 
 #[cfg(test)]
 mod tests {
-    use apimachinery::clock::TestClock;
+    use component_base::clock::TestClock;
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! What upstream checks about flags at start, and what this server refuses to go without.
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use controlplane::admission::known;
 use controlplane::config::Cidr;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use apimachinery::features::{Effective, Gates, Release};
+use component_base::features::{Effective, Gates, Release};
 
 use crate::flags::{Flags, switch};
 

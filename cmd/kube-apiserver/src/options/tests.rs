@@ -1,7 +1,7 @@
 //! Claims about what flags come to.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use apimachinery::features::{Effective, Gate, Release};
+use component_base::features::{Effective, Gate, Release};
 
 use super::*;
 

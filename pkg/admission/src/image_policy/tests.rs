@@ -1,7 +1,7 @@
 //! Pods whose images a webhook judges.
 #![allow(clippy::unwrap_used)]
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 
 use super::*;

@@ -2,9 +2,9 @@
 
 use api::references::MIRROR_ANNOTATION;
 use api::tree::{child, text};
-use apimachinery::features::Gate;
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
+use component_base::features::Gate;
 use schema::object::Object;
 
 use super::pod::node_name;

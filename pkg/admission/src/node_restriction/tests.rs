@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use api::references::MIRROR_ANNOTATION as MIRROR;
-use apimachinery::features::Effective;
 use apimachinery::user_info::UserInfo;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use component_base::features::Effective;
 use jsontree::{Value, json};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 

@@ -1,9 +1,9 @@
 //! Tokens that a node asks for: bound to a pod on it, for an audience that the pod asks for.
 
 use api::tree::{child, children, list, text};
-use apimachinery::features::Gate;
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
+use component_base::features::Gate;
 use jsontree::Value;
 use schema::object::Object;
 

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use super::hook::Hook;
 use crate::Attributes;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use apimachinery::status::Status;
-use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
+use component_base::trace::{Span, Step};
 use jsontree::Value;
 use schema::object::Object;
 use serde::Serialize;

@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use apimachinery::features::{Gates, Release};
+use component_base::features::{Gates, Release};
 
 use crate::resources::{self, GroupVersion, Resource, gate};
 use crate::runtime_config::RuntimeConfig;

@@ -3,12 +3,10 @@
 //! kept up to date.
 
 use jsontree::Value;
-use schema::json;
-use schema::json_write;
 use schema::object::{self, Object};
-use schema::structured_merge::Set;
 use schema::structured_merge::model::TypeRef;
-use schema::structured_merge::typed;
+use schema::structured_merge::{Set, typed};
+use schema::{json, json_write};
 
 use crate::object_meta::TOTAL_ANNOTATIONS_BYTES_MAX;
 use crate::tree::{child, pairs};

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use apimachinery::features::{Gate, Release};
+use component_base::features::{Gate, Release};
 
 use super::{Group, Resource};
 
@@ -113,7 +113,7 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
 
 #[cfg(test)]
 mod tests {
-    use apimachinery::features::Effective;
+    use component_base::features::Effective;
 
     use super::super::groups;
     use super::*;

@@ -1,9 +1,8 @@
 //! The number in a quantity: an `i64` times a power of ten, or a big decimal.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::Format;
 use super::decimal::Decimal;
-use super::suffix;
+use super::{Format, suffix};
 use std::cmp::Ordering;
 
 /// Furthest power of ten by which any `i64` can be multiplied within `i128`.

@@ -3,7 +3,7 @@
 
 use std::io::Read;
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use flate2::read::GzDecoder;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use sha2::{Digest, Sha256};
 
 /// Upper bounds of the histogram, as texts and in microseconds.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 use jsontree::Value;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;

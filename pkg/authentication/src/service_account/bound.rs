@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use apimachinery::request_notes::Notes;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 
 use super::claims::Claims;
 use super::counters::{TokenCounters, count};

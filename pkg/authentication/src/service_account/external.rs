@@ -8,13 +8,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::go_quote::quote;
 use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use component_base::clock::Clock;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::Instant;

@@ -14,9 +14,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use sha2::{Digest, Sha256};
 use x509_parser::certificate::X509Certificate;
-use x509_parser::der_parser::Oid;
 use x509_parser::der_parser::asn1_rs::oid;
-use x509_parser::der_parser::parse_der;
+use x509_parser::der_parser::{Oid, parse_der};
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::SubjectPublicKeyInfo;
 

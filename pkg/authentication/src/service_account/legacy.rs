@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
 use apimachinery::names::{name_is_dns_label, name_is_dns_subdomain};
 use apimachinery::request_notes::Notes;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use component_base::clock::Clock;
 use sha2::{Digest, Sha256};
 
 use super::claims::LegacyClaims;

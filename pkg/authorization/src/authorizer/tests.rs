@@ -7,9 +7,9 @@ use crate::node::{self, Features, Graph};
 use crate::rbac::Index;
 use crate::webhook::{Attempt, CallResponse, Caller, Conditions, Options, Version};
 use crate::{AuthorizerDeps, Failure, Mode, Policies, Reload, Reloadable};
-use apimachinery::clock::TestClock;
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
+use component_base::clock::TestClock;
 use std::time::Duration;
 
 fn user(name: &str, groups: &[&str]) -> UserInfo {

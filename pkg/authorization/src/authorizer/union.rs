@@ -1,9 +1,8 @@
 //! Several authorizers as one.
 
 use std::collections::HashSet;
-use std::fmt;
-use std::mem;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;

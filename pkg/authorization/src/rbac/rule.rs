@@ -1,7 +1,6 @@
 //! One rule of a role.
 
-use jsontree::same;
-use jsontree::{Object, Value};
+use jsontree::{Object, Value, same};
 
 use crate::Attributes;
 

@@ -1,9 +1,9 @@
 //! What is asked and what answers mean.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use apimachinery::clock::TestClock;
 use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
 use apimachinery::time::UnixTime;
+use component_base::clock::TestClock;
 use jsontree::json;
 
 use super::*;

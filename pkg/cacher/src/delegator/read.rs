@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::{Attribute, Span};
+use component_base::trace::{Attribute, Span};
 use storage::Revision;
 use tokio::time::{Instant, timeout};
 

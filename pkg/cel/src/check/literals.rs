@@ -1,8 +1,7 @@
 //! What is asked of literals after the check: one type in a list, formats that fit their arguments.
 
-use super::Checker;
 use super::assign::same;
-use super::format;
+use super::{Checker, format};
 use crate::env::Validators;
 use crate::ext::regex::Regex;
 use crate::ext::time::{MAX_SECONDS, MIN_SECONDS, parse_timestamp};

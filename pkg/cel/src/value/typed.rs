@@ -9,8 +9,7 @@ use jsontree::{Object as JsonMap, Value as Json};
 
 use super::{List, Map, TypedList, TypedMap, Value, display, times};
 use crate::arena::{Abort, Arena};
-use crate::escaping::escape;
-use crate::escaping::unescape;
+use crate::escaping::{escape, unescape};
 use crate::step_budget::StepBudget;
 
 /// What a structural schema says of data, as far as expressions are concerned.

@@ -9,8 +9,7 @@ use crate::support::report::Report;
 use cel::declared::Builder;
 use cel::env::Environment;
 use cel::overloads::Libraries;
-use cel::structural::JsonSchema;
-use cel::structural::{CompiledRule, Rule, RuleEnvironments};
+use cel::structural::{CompiledRule, JsonSchema, Rule, RuleEnvironments};
 use jsontree::Value;
 
 /// What is not recorded of a case.

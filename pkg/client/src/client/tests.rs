@@ -131,7 +131,7 @@ fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::ExecPlugin
         "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "Never",
         "args": ["-c", format!("cd {}; {script}", directory.display())],
     });
-    let clock = Arc::<apimachinery::clock::TestClock>::default();
+    let clock = Arc::<component_base::clock::TestClock>::default();
     Some(crate::ExecPlugin::new(jsontree::from_value(exec).unwrap(), clock).unwrap())
 }
 

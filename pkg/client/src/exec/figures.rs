@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
 use apimachinery::time::UnixTime;
+use component_base::metrics::{Family, Histogram, Stability};
 use slab::Slab;
 
 use super::PluginCredentials;

@@ -1,7 +1,7 @@
 //! Claims about programs that give credentials: small shell scripts.
 #![allow(clippy::unwrap_used)]
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 use tempfile::TempDir;
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 
 use super::{File, User, load, source};
 use crate::client::Basic;
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> WebhookCredentials {
-        let clock: Arc<dyn Clock> = Arc::new(apimachinery::clock::TestClock::default());
+        let clock: Arc<dyn Clock> = Arc::new(component_base::clock::TestClock::default());
         WebhookCredentials::of_file(File::parse(text.as_bytes()).unwrap(), Path::new("/d"), &clock)
     }
 

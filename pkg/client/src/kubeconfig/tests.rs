@@ -4,7 +4,7 @@
 use super::*;
 
 fn clock() -> Arc<dyn Clock> {
-    Arc::new(apimachinery::clock::TestClock::default())
+    Arc::new(component_base::clock::TestClock::default())
 }
 
 fn read(text: &str, files: &[(&str, &str)]) -> Result<Kubeconfig, String> {

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use http::Uri;
 
 use super::{AttemptCallback, CallError, LIMITS, Webhook};

@@ -7,10 +7,10 @@ use ::admission::dynamic::{ConditionFigures, DynamicAdmissionDeps};
 use ::admission::policy::{Mutations, Policies, Validations};
 use ::admission::webhook::{WebhookFigures, Webhooks};
 use ::admission::{Chain, Durations, PodSecurityFigures};
-use apimachinery::features::Gates;
 use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::{Dialers, Figures};
+use component_base::features::Gates;
 use endpoints::routing::served::Served;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
@@ -23,9 +23,9 @@ use crate::admission_manifests::{Compiled, ManifestFigures, MutatingHooks, Sourc
 use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
+use crate::error::RunError;
 use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
-use crate::run::RunError;
 use crate::system::{self, SystemOutside};
 
 /// What may change and refuse requests, and what goes with it.

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ::admission::dynamic::{DynamicAdmissionDeps, EditedObject, Versions};
-use ::admission::policy;
 use ::admission::webhook::{CallFailure, Caller, Hooks, Target, WebhookSource};
-use ::admission::{Attributes, Operation, Options};
+use ::admission::{Attributes, Operation, Options, policy};
 use ::api::resources::{Handle, Resource};
 use apimachinery::user_info::UserInfo;
 use schema::object::Object;

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use apimachinery::features::{Gate, Gates};
 use apimachinery::field::{Error, Path as Field};
 use client::kubeconfig::WebhookCredentials;
+use component_base::features::{Gate, Gates};
 use jsontree::{Object, Value};
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use ::api::resources;
 use ::kinds::validation::kinds::{Given, STATIC_SUFFIX, Settings, validate_manifest};
-use apimachinery::features::Gates;
 use apimachinery::field;
 use apimachinery::go_quote::{Quoted, quote};
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::json::{self, errors};
 use schema::object::{Object, get_str};

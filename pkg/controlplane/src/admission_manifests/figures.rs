@@ -8,9 +8,9 @@ use server::metrics::Collector;
 use sha2::{Digest, Sha256};
 
 use super::files::shown;
-use crate::identity_lease;
+use crate::identity;
 use crate::system::SystemClock;
-use apimachinery::clock::Clock;
+use component_base::clock::Clock;
 
 const PREFIX: &str = "apiserver_manifest_admission_config_controller";
 
@@ -30,7 +30,7 @@ pub(crate) struct ManifestFigures {
 impl ManifestFigures {
     /// Nothing yet, on this machine.
     pub(crate) fn new() -> Self {
-        let server = shown(&Sha256::digest(identity_lease::of_this_machine().as_bytes()));
+        let server = shown(&Sha256::digest(identity::of_this_machine().as_bytes()));
         ManifestFigures { server, plugins: Mutex::default() }
     }
 

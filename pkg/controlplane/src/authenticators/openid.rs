@@ -5,20 +5,20 @@ mod reload;
 use std::path::Path;
 use std::sync::Arc;
 
-use apimachinery::clock::Clock;
-use apimachinery::features::Gate;
 use apimachinery::field::{self, Error};
 use authentication::Anonymous;
 use authentication::oidc::{
     AnonymousAuth, AuthenticationConfiguration, IssuerEgress, IssuerOptions, Issuers, Metrics, OidcTokens,
     SIGNING_ALGORITHMS, validate,
 };
+use component_base::clock::Clock;
+use component_base::features::Gate;
 use egress::{Egress, Network};
 use server::metrics::Collector;
 
 use crate::config::{AuthenticationConfig, Config, OidcConfig};
-use crate::identity_lease;
-use crate::run::RunError;
+use crate::error::RunError;
+use crate::identity;
 pub(super) use reload::Reloader;
 
 /// What comes of `--authentication-config` and `--oidc-*`.
@@ -46,7 +46,7 @@ impl OpenId {
             RunError::Credentials(format!("invalid authentication configuration: {errors}"))
         };
         validate(&read, &[], egress).map_err(invalid)?;
-        let server = identity_lease::of_this_machine();
+        let server = identity::of_this_machine();
         let keys = config.gates.enabled(Gate::StructuredAuthenticationConfigurationJWKSMetrics);
         let metrics = Arc::new(Metrics::new(Arc::clone(clock), &server, keys));
         let algorithms = match (&wanted.configuration_file, &wanted.oidc) {

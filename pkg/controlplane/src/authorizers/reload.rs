@@ -1,10 +1,9 @@
 //! Follows `--authorization-config` (upstream's `pkg/kubeapiserver/authorizer/reload.go`).
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use authorization::{Reload, Reloadable};
 use server::metrics::Collector;

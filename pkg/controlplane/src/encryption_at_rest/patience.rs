@@ -13,7 +13,7 @@ use storage::KeyValue;
 use tokio::time::{Instant, timeout};
 
 use super::Current;
-use super::store::{expect_plain, settle};
+use super::value::{expect_plain, settle};
 
 /// How long a watch waits for one value.
 const WAIT_MAX: Duration = Duration::from_secs(1);

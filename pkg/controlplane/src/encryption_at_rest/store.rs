@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use encryption::{NOT_EXPECTED, Opened, Protection, is_encrypted};
+use encryption::Protection;
 use futures::{StreamExt, TryStreamExt, stream};
 use storage::{
-    Deleted, Error, Form, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions,
+    Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions,
     WatchStream, Written,
 };
 use tokio::sync::watch;
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::Current;
 use super::covers::Cover;
 use super::patience::Patience;
+use super::value::{expect_plain, settle};
 
 /// How many bytes are decrypted at most before other tasks of the thread get their turn: about a millisecond's work.
 const INLINE_BYTES_MAX: usize = 256 << 10;
@@ -157,24 +158,6 @@ async fn open(current: &Current, mut kv: KeyValue) -> KeyValue {
         }
     }
     kv
-}
-
-/// The value of a resource that is not encrypted.
-pub(super) fn expect_plain(kv: &mut KeyValue) {
-    if is_encrypted(&kv.value) {
-        kv.value = Bytes::new();
-        kv.form = Form::Unreadable(NOT_EXPECTED.into());
-    }
-}
-
-/// Puts what was found in its place.
-pub(super) fn settle(kv: &mut KeyValue, opened: Result<Opened, encryption::Error>) {
-    let (value, form) = match opened {
-        Ok(Opened { plain, stale: false }) => (plain, Form::Current),
-        Ok(Opened { plain, stale: true }) => (plain, Form::Stale),
-        Err(error) => (Bytes::new(), Form::Unreadable(error.to_string().into())),
-    };
-    (kv.value, kv.form) = (value, form);
 }
 
 /// Opens the values of a list.

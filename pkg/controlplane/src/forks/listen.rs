@@ -5,13 +5,12 @@
 //! the place of `fork` gives the parent's kubeconfig, to fill it before it is forked. Nothing is said before the
 //! client has said what it wants, so no browser gets anything by asking in HTTP.
 
-use std::fs;
-use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use jsontree::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
@@ -22,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Parent;
-use crate::run::RunError;
+use crate::error::RunError;
 
 /// How many connections there may be beyond one for each fork.
 const CONNECTIONS_MORE: usize = 64;

@@ -1,7 +1,7 @@
 //! Claims about calls of a server to itself, over a whole server.
 #![allow(clippy::unwrap_used)]
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 
 use super::*;

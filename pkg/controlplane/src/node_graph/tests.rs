@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use apimachinery::features::Effective;
 use apimachinery::user_info::UserInfo;
 use authorization::node::decide;
 use authorization::{Attributes, Decision, Mode};
+use component_base::features::Effective;
 use jsontree::{Value, json};
 
 use super::*;

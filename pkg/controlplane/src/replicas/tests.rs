@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use apimachinery::features::{Effective, Gates};
+use component_base::features::{Effective, Gates};
 use jsontree::{Value, json};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use server::tls::CertificateFiles;
@@ -74,7 +74,7 @@ async fn elector(memory: &Arc<Memory>, host: &str) -> TestServer {
 async fn stand(client: Client, name: &'static str, version: &'static str) {
     let now = || {
         let clock = crate::system::SystemClock;
-        apimachinery::clock::Clock::now(&clock).rfc3339_micro().to_string()
+        component_base::clock::Clock::now(&clock).rfc3339_micro().to_string()
     };
     let candidate = json!({
         "metadata": {"name": name},

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use ::audit::{
     Batch, BatchOptions, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union,
 };
-use apimachinery::clock::Clock;
 use client::Dialer;
+use component_base::clock::Clock;
 use server::Auditor;
 use server::metrics::Collector;
 
-use super::RunError;
 use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
+use crate::error::RunError;
 use webhook::WebhookSink;
 
 /// Who audits; `None` where nobody wants that. `dialer` is the way to a webhook, if not through this machine's own

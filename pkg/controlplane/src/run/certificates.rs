@@ -17,8 +17,9 @@ use base64::engine::general_purpose::STANDARD;
 use server::tls::self_signed::{CertificatePair, Usage, authority, is_issued_by, issue, not_after};
 use server::tls::{CertificateFiles, TlsFiles};
 
-use super::{RunError, kubeconfig};
+use super::kubeconfig;
 use crate::config::{Config, StorageConfig};
+use crate::error::RunError;
 use crate::loopback::Loopback;
 
 /// A certificate that is valid for less than this is made anew.

@@ -8,8 +8,9 @@ use server::BindOptions;
 use server::tls::{Tls, TlsContents};
 use tokio::net::TcpListener;
 
-use super::{RunError, certificates};
+use super::certificates;
 use crate::config::Config;
+use crate::error::RunError;
 use crate::loopback::Loopback;
 
 /// What clients meet first.

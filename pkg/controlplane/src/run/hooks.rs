@@ -7,9 +7,9 @@ use futures::future::BoxFuture;
 use server::health::Hook;
 use tokio::time::{sleep, timeout};
 
-use super::RunError;
-use crate::api::PostStartHook;
-use crate::tasks::Tasks;
+use crate::error::RunError;
+use controllers::hook::PostStartHook;
+use controllers::tasks::Tasks;
 
 /// How long the watch cache may take to be filled before storage counts as ready without it (upstream's
 /// `StorageReadinessHook`). The check `informer-sync` of `/readyz` goes on waiting.

@@ -1,9 +1,8 @@
 //! The keys of service accounts' tokens. Upstream does not start without them; here a server that was
 //! given none makes a signing key in `--cert-dir` and keeps it, so that tokens work out of the box.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +13,9 @@ use authentication::service_account::{
 };
 use token_signer::SocketSigner;
 
-use super::RunError;
 use super::certificates::{self, Keeping};
 use crate::config::Config;
+use crate::error::RunError;
 use crate::system::SystemClock;
 
 /// The name of the key in `--cert-dir`; kubeadm's.

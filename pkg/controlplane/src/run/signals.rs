@@ -3,7 +3,7 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::RunError;
+use crate::error::RunError;
 
 /// Gets a value with every SIGUSR1.
 ///

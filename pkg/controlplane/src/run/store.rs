@@ -22,9 +22,9 @@ use tokio::time::{MissedTickBehavior, interval};
 pub(super) use self::size::Size;
 pub(super) use self::timed::StoreTimes;
 use self::timed::Timed;
-use super::RunError;
 use crate::config::{Config, EtcdConfig, MemoryConfig, StorageConfig};
 use crate::console::StoreLooks;
+use crate::error::RunError;
 
 /// How long a connection to etcd may take where a proxy is on the way, which makes a second one.
 const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use egress::Network;
 use server::Traces;
 use telemetry::{Provider, TracingConfiguration};
 
-use super::RunError;
 use crate::config::Config;
-use crate::identity_lease;
+use crate::error::RunError;
+use crate::identity;
 
 /// The traces of a server, and what sends them.
 pub(super) struct Recorder {
@@ -30,7 +30,7 @@ impl Recorder {
         }
         let dialer = config.egress.dialer(Network::ControlPlane);
         let config = TracingConfiguration::parse(&read(path)?).map_err(RunError::Configuration)?;
-        let provider = Provider::new(&config, &identity_lease::of_this_machine(), dialer);
+        let provider = Provider::new(&config, &identity::of_this_machine(), dialer);
         let provider = provider.map_err(RunError::Configuration)?;
         let traces = Traces { tracer: provider.tracer(), sampling_rate: config.sampling_rate() };
         Ok(Some(Recorder { traces, provider }))

@@ -1,6 +1,6 @@
 //! A kind that is made while the server runs goes through the same verbs as the built-in ones.
 
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use jsontree::{Value, json};
 
 use super::{definitions, started};

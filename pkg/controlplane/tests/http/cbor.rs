@@ -1,6 +1,6 @@
 //! Claims about CBOR, with its gate and without.
 
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use controlplane::config::Config;
 use jsontree::{Value, json};
 use schema::cbor::{SELF_DESCRIBED, decode_untyped, untyped};

@@ -1,6 +1,6 @@
 //! `/version`: what clients may know about the program (`version.Info`).
 
-use apimachinery::features::Effective;
+use component_base::features::Effective;
 use serde::Serialize;
 
 /// The release whose API is spoken, and the program that speaks it.

@@ -7,9 +7,8 @@ use std::borrow::Cow;
 use apimachinery::request_notes::{Least, Sent, SentObject};
 use bytes::Bytes;
 use registry::meta;
-use schema::builtin;
-use schema::json_write;
 use schema::object::{Object, get_str};
+use schema::{builtin, json_write};
 
 use crate::response::encode;
 use crate::scope::Call;

@@ -2,8 +2,7 @@
 //! `BindingREST`). The pod is changed past its own strategy and admission; what is admitted is the Binding.
 
 use api::options::{CreateOptions, Preconditions};
-use api::resources;
-use api::tree;
+use api::{resources, tree};
 use apimachinery::field::{self, Path};
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;

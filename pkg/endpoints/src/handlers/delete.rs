@@ -2,11 +2,12 @@
 
 use admission::Options;
 use api::options::{DeleteOptions, IGNORE_STORE_READ_ERROR};
-use apimachinery::features::Gate;
+
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use authorization::Attributes;
+use component_base::features::Gate;
 use kinds::validation::kinds::undeletable;
 use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;
@@ -14,10 +15,9 @@ use schema::builtin;
 use super::admission::Admission;
 use super::audit_object;
 use super::list::{answer, list_options};
-use crate::body;
-use crate::negotiation;
 use crate::routing::dispatch::{Body, Response};
 use crate::scope::Call;
+use crate::{body, negotiation};
 
 /// The verb of those who may remove what cannot be read.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";

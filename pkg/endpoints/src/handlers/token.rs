@@ -1,7 +1,7 @@
 //! POST of `serviceaccounts/NAME/token`: a token for a service account, on request (KEP-1205;
 //! upstream's `registry/core/serviceaccount/storage/token.go`). A dry run gets one as well.
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 
 use api::options::CreateOptions;
 use api::resources;

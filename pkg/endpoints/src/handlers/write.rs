@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use api::managed_fields::{ApplyOptions, FieldManager, PendingConversions, manager_or_user_agent};
 use api::resources::Resource;
-use apimachinery::features::Gates;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 

@@ -14,10 +14,9 @@ use schema::table::Message;
 
 use super::custom::{self, Definition};
 use super::foreign::Foreign;
-use super::media_types;
 use super::model::{Answer, Operation, PathItem, Queries};
-use super::paths;
 use super::subject::Subject;
+use super::{media_types, paths};
 use crate::negotiation::Formats;
 
 /// Kinds that every group answers with but that belong to `v1` alone.

@@ -11,8 +11,8 @@ use std::io::Read;
 
 use api::catalog::{Document, Proxied, ProxiedVersion};
 use api::resources::Resource;
-use apimachinery::clock::TestClock;
-use apimachinery::features::Release;
+use component_base::clock::TestClock;
+use component_base::features::Release;
 use flate2::read::GzDecoder;
 use http::Request;
 use jsontree::{Object, Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Stability};
 
 const REQUESTS: Family = Family::counter(
     Stability::Alpha,

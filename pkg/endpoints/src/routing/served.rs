@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::catalog::Catalog;
-use apimachinery::clock::Clock;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use component_base::clock::Clock;
 use http::request::Parts;
 use tokio::sync::{SetOnce, mpsc, watch};
 use tokio::time::timeout;

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use apimachinery::trace::Span;
 use bytes::Bytes;
+use component_base::trace::Span;
 use futures::{FutureExt, Stream, StreamExt};
 use http_body::{Body, Frame as HttpFrame};
 use registry::generic::{Event, WatchEvent, WatchEvents};

@@ -4,14 +4,14 @@
 #![no_main]
 
 use api::managed_fields::FieldManager;
-use api::resources::{self, Resource};
+use api::resources::{Resource, self};
 use api::{conversion, semantic};
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use apimachinery::time::UnixTime;
 use kinds::printers::{Printer, Subject};
 use kinds::{defaults, validation, warnings};
 use libfuzzer_sys::fuzz_target;
-use schema::proto::{self, Envelope};
+use schema::proto::{Envelope, self};
 
 fn row(api_version: &str, kind: &str) -> Option<&'static Resource<'static>> {
     resources::all().find(|row| {

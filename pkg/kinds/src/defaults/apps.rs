@@ -5,7 +5,7 @@ use super::core::{TEMPLATE_LABELS, labels_from_template, persistent_volume_claim
 use super::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};
 use super::object::Object;
 use super::{Rule, pod_spec};
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use jsontree::json;
 
 const ROLLING_UPDATE: &str = "RollingUpdate";

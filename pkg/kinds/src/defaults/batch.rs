@@ -4,7 +4,7 @@ use super::core::labels_from_template;
 use super::fill::{behind, each, if_nil, if_zero, is_nil, within};
 use super::object::Object;
 use super::{Rule, pod_spec};
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {

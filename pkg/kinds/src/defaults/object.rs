@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::memory::BudgetExceeded;
 use schema::object::{self, Object as Tree};

@@ -4,7 +4,7 @@ use super::fill::{behind, copy_missing, each, flag, if_nil, if_zero, integer, wi
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{pod_level_resources, pod_spec};
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 
 /// The lists of containers whose requests and host ports are filled in; ephemeral ones have neither.
 const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];

@@ -3,7 +3,7 @@
 use super::fill::{behind, if_nil, is_zero, within};
 use super::object::Object;
 use super::{Rule, volumes};
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use jsontree::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {

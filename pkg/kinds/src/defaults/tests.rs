@@ -10,7 +10,7 @@ mod workloads;
 use super::*;
 use crate::testdata;
 use api::semantic;
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use jsontree::{Value, json};
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};

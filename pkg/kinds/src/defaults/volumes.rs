@@ -4,7 +4,7 @@ use super::fill::{behind, each, if_nil, if_zero, text, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, pod_spec};
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 use jsontree::json;
 
 /// Everything that a volume can come from: the members of `VolumeSource`.

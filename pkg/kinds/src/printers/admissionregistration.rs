@@ -1,9 +1,8 @@
 //! Rows of webhook configurations and admission policies.
 
-use super::Cell;
-use super::Cells;
 use super::format::{UNSET, age};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {

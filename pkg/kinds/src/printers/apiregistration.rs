@@ -1,9 +1,8 @@
 //! Rows of aggregated API services.
 
-use super::Cell;
-use super::Cells;
 use super::format::age;
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {

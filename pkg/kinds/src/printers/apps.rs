@@ -1,9 +1,8 @@
 //! Rows of workloads that keep pods running.
 
-use super::Cell;
 use super::format::{NONE, age, containers, group_resource, label_selector, labels};
 use super::view::View;
-use super::{Cells, autoscaling};
+use super::{Cell, Cells, autoscaling};
 use apimachinery::labels::from_label_selector;
 use apimachinery::time::UnixTime;
 

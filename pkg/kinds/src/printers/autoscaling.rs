@@ -1,10 +1,8 @@
 //! Rows of autoscalers, and of the `scale` subresource.
 
-use super::Cell;
-use super::Cells;
 use super::format::{UNSET, age};
-use super::metrics;
 use super::view::View;
+use super::{Cell, Cells, metrics};
 use apimachinery::time::UnixTime;
 
 pub(super) fn printer(version: &str, resource: &str) -> Option<Cells> {

@@ -1,9 +1,8 @@
 //! Rows of jobs and cron jobs.
 
-use super::Cell;
-use super::Cells;
 use super::format::{NONE, age, bool_or_unset, containers, label_selector, since, time};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::duration::human_duration;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 

@@ -1,9 +1,8 @@
 //! Rows of certificate requests and trust bundles.
 
-use super::Cell;
-use super::Cells;
 use super::format::{NONE, age, labels};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::duration::human_duration;
 use apimachinery::time::UnixTime;
 

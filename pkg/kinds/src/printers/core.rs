@@ -1,9 +1,8 @@
 //! Rows of the core group; pods, volumes and events have their own files.
 
-use super::Cell;
 use super::format::{NONE, UNKNOWN, age, containers, labels, or_none, quantity, with_more};
 use super::view::View;
-use super::{Cells, autoscaling, events, pod, volumes};
+use super::{Cell, Cells, autoscaling, events, pod, volumes};
 use apimachinery::time::UnixTime;
 use std::collections::{BTreeMap, BTreeSet};
 

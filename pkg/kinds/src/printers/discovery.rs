@@ -1,9 +1,8 @@
 //! Rows of endpoint slices.
 
-use super::Cell;
-use super::Cells;
 use super::format::{UNSET, age, list_with_more};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 /// Most ports, and most addresses, shown.

@@ -1,9 +1,8 @@
 //! Rows of events, which the two groups that serve them name differently.
 
-use super::Cell;
-use super::Cells;
 use super::format::{UNKNOWN, since, time};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 /// Where a version keeps what it renamed.

@@ -1,9 +1,8 @@
 //! Rows of flow schemas and priority levels.
 
-use super::Cell;
-use super::Cells;
 use super::format::{NONE, age};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {

@@ -1,9 +1,8 @@
 //! Rows of storage versions, which API servers report to each other.
 
-use super::Cell;
-use super::Cells;
 use super::format::{UNSET, age, list_with_more};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {

@@ -1,10 +1,9 @@
 //! Rows of ingresses, network policies and addresses.
 
-use super::Cell;
-use super::Cells;
 use super::core::load_balancer;
 use super::format::{NONE, age, group_resource, label_selector};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {

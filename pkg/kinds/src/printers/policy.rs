@@ -1,9 +1,8 @@
 //! Rows of disruption budgets.
 
-use super::Cell;
-use super::Cells;
 use super::format::age;
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 use std::borrow::Cow;
 

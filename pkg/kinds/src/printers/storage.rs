@@ -1,9 +1,8 @@
 //! Rows of storage classes and CSI drivers.
 
-use super::Cell;
-use super::Cells;
 use super::format::{UNSET, age, or_none};
 use super::view::View;
+use super::{Cell, Cells};
 use apimachinery::time::UnixTime;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {

@@ -12,7 +12,7 @@ use api::meta;
 /// Counts changes of the pod template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-pub(super) struct DaemonSets;
+pub(crate) struct DaemonSets;
 
 impl Strategy for DaemonSets {
     fn prepare_for_create(&self, object: &mut Object, _context: &Context<'_>) {

@@ -13,7 +13,7 @@ const TOPOLOGY: &str = "deprecatedTopology";
 /// The topology key that `nodeName` replaces.
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-pub(super) struct EndpointSlices;
+pub(crate) struct EndpointSlices;
 
 impl Strategy for EndpointSlices {
     fn prepare_for_create(&self, slice: &mut Object, _context: &Context<'_>) {

@@ -2,17 +2,18 @@
 //! had it, so that closing a gate destroys nothing (upstream's `dropDisabledFields` functions). Which
 //! field belongs to which gate is data (`places`).
 
-mod places;
+pub(crate) mod places;
 
+use crate::kind::Kind;
 use api::resources::Resource;
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::Object;
 
 use places::{EACH, Path};
 
 /// Fields that come and go together: if the old object has any of them, the new one may have all.
-struct Gated {
+pub(crate) struct Gated {
     /// They are dropped while it is closed; without one, always.
     gate: Option<Gate>,
     fields: &'static [Path],
@@ -31,7 +32,11 @@ pub(super) fn drop_unused(
     old: Option<&Object>,
     gates: &Gates,
 ) {
-    for place in places::of(row).iter().filter(|place| place.not_through != Some(subresource)) {
+    for place in Kind::of(row)
+        .map_or(&[][..], |kind| kind.gated)
+        .iter()
+        .filter(|place| place.not_through != Some(subresource))
+    {
         match place.at.split_first() {
             None => drop_from(new, old, place.fields, gates),
             Some((first, rest)) => {

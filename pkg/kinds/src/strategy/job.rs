@@ -14,7 +14,7 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 const OWN_LABELS: [&str; 2] = ["metadata", "labels"];
 const POD_LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
 
-pub(super) struct Jobs;
+pub(crate) struct Jobs;
 
 impl Strategy for Jobs {
     fn prepare_for_create(&self, job: &mut Object, context: &Context<'_>) {

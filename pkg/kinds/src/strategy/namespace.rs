@@ -13,7 +13,7 @@ const KUBERNETES: &str = "kubernetes";
 /// The label that every namespace carries with its own name (KEP-2161).
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-pub(super) struct Namespaces;
+pub(crate) struct Namespaces;
 
 impl Strategy for Namespaces {
     fn prepare_for_create(&self, object: &mut Object, _context: &Context<'_>) {

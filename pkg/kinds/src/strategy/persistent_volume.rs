@@ -9,7 +9,7 @@ use super::{Context, Strategy};
 const PHASE: [&str; 2] = ["status", "phase"];
 const CHANGED: [&str; 2] = ["status", "lastPhaseTransitionTime"];
 
-pub(super) struct PersistentVolumes;
+pub(crate) struct PersistentVolumes;
 
 impl Strategy for PersistentVolumes {
     fn prepare_for_create(&self, volume: &mut Object, context: &Context<'_>) {

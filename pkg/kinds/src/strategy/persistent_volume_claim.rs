@@ -3,13 +3,13 @@
 //! `api/persistentvolumeclaim/util.go`).
 
 use api::tree;
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::Object;
 
 use super::{Context, Strategy};
 
-pub(super) struct PersistentVolumeClaims;
+pub(crate) struct PersistentVolumeClaims;
 
 impl Strategy for PersistentVolumeClaims {
     fn prepare_for_create(&self, claim: &mut Object, context: &Context<'_>) {

@@ -17,7 +17,7 @@ use super::{Context, Strategy, child, restore, restore_metadata, text_at};
 /// The grace period of a pod that names none (`terminationGracePeriodSeconds`' default).
 const DEFAULT_GRACE_SECONDS: i64 = 30;
 
-pub(super) struct Pods;
+pub(crate) struct Pods;
 
 impl Strategy for Pods {
     /// Of a status that the client gives, the quality of service class counts.

@@ -13,7 +13,7 @@ const DEVICES: [&str; 2] = ["status", "devices"];
 /// What names a device, or the share of it that a claim got.
 const IDENTITY: [&str; 4] = ["driver", "pool", "device", "shareID"];
 
-pub(super) struct ResourceClaims;
+pub(crate) struct ResourceClaims;
 
 impl Strategy for ResourceClaims {
     fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {

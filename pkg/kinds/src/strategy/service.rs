@@ -10,7 +10,7 @@ use super::service_fields::{
 };
 use super::{Context, Strategy};
 
-pub(super) struct Services;
+pub(crate) struct Services;
 
 impl Strategy for Services {
     fn prepare_for_create(&self, service: &mut Object, _context: &Context<'_>) {

@@ -9,7 +9,7 @@ use schema::object::Object;
 
 use super::{Context, Strategy, child};
 
-pub(super) struct SigningRequests;
+pub(crate) struct SigningRequests;
 
 impl Strategy for SigningRequests {
     fn prepare_for_create(&self, object: &mut Object, context: &Context<'_>) {

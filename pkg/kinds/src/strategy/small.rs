@@ -1,8 +1,8 @@
 //! Kinds with one rule each.
 
 use api::tree;
-use apimachinery::features::Gate;
 use apimachinery::time::UnixTime;
+use component_base::features::Gate;
 use jsontree::{Value, json};
 use schema::object::{self, Object};
 
@@ -11,7 +11,7 @@ use api::meta;
 
 /// Of a service account's secrets only the names count
 /// (upstream's `registry/core/serviceaccount/strategy.go`).
-pub(super) struct ServiceAccounts;
+pub(crate) struct ServiceAccounts;
 
 impl Strategy for ServiceAccounts {
     fn prepare_for_create(&self, account: &mut Object, _context: &Context<'_>) {
@@ -28,7 +28,7 @@ fn clean_secrets(account: &mut Object) {
 }
 
 /// A limit range may come without a name (upstream's `registry/core/limitrange/strategy.go`).
-pub(super) struct LimitRanges;
+pub(crate) struct LimitRanges;
 
 impl Strategy for LimitRanges {
     fn prepare_for_create(&self, range: &mut Object, context: &Context<'_>) {
@@ -40,7 +40,7 @@ impl Strategy for LimitRanges {
 
 /// API services that the server answers for itself are available from the start
 /// (upstream's `kube-aggregator/pkg/registry/apiservice/strategy.go`).
-pub(super) struct ApiServices;
+pub(crate) struct ApiServices;
 
 impl Strategy for ApiServices {
     fn prepare_for_create(&self, service: &mut Object, context: &Context<'_>) {
@@ -59,7 +59,7 @@ impl Strategy for ApiServices {
 
 /// A custom resource definition's storage version becomes one of its stored versions as soon as it is
 /// named (upstream's `apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go`).
-pub(super) struct CustomResourceDefinitions;
+pub(crate) struct CustomResourceDefinitions;
 
 impl Strategy for CustomResourceDefinitions {
     fn prepare_for_create(&self, definition: &mut Object, _context: &Context<'_>) {
@@ -122,7 +122,7 @@ fn store_storage_version(definition: &mut Object) {
 }
 
 /// A taint whose effect changes counts from now (upstream's `registry/resource/devicetaintrule`).
-pub(super) struct DeviceTaintRules;
+pub(crate) struct DeviceTaintRules;
 
 impl Strategy for DeviceTaintRules {
     fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
@@ -136,7 +136,7 @@ impl Strategy for DeviceTaintRules {
 
 /// A pod group without claims has no claims' statuses while `DRAWorkloadResourceClaims` is closed
 /// (upstream's `registry/scheduling/podgroup/strategy.go`).
-pub(super) struct PodGroups;
+pub(crate) struct PodGroups;
 
 impl Strategy for PodGroups {
     fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {

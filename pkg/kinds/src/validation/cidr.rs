@@ -12,7 +12,7 @@ const PREFIX_DIGITS_MAX: usize = 8;
 
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cidr {
+pub(crate) struct Cidr {
     /// The first address.
     pub network: IpAddr,
     /// How many leading bits all its addresses share.
@@ -21,7 +21,7 @@ pub(super) struct Cidr {
 
 impl Cidr {
     /// Parses a range the lenient way: leading zeros mean nothing, bits after the prefix are dropped.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (ip, bits) = text.split_once('/')?;
         let digits =
             (1..=PREFIX_DIGITS_MAX).contains(&bits.len()) && bits.bytes().all(|b| b.is_ascii_digit());
@@ -31,7 +31,7 @@ impl Cidr {
     }
 
     /// Whether an address lies in the range.
-    pub(super) fn contains(&self, ip: IpAddr) -> bool {
+    pub(crate) fn contains(&self, ip: IpAddr) -> bool {
         masked(ip, self.bits) == Some(self.network) && ip.is_ipv4() == self.network.is_ipv4()
     }
 }
@@ -54,7 +54,7 @@ fn masked(ip: IpAddr, bits: u8) -> Option<IpAddr> {
 
 /// Validates the address of a network interface with the length of its network's prefix (`10.9.8.7/24`),
 /// which must be spelled the canonical way.
-pub(super) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
+pub(crate) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     let parsed = Cidr::parse(text).zip(text.split_once('/').and_then(|(ip, _)| canonical_ip(ip)));
     let Some((range, ip)) = parsed else {
         let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
@@ -74,7 +74,7 @@ pub(super) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorL
 
 /// Validates a range in a field that predates [`cidr`] (`IsValidCIDRForLegacyField`). What is in `old` is good
 /// enough.
-pub(super) fn legacy_cidr(
+pub(crate) fn legacy_cidr(
     path: &Path<'_>,
     text: &str,
     old: &BTreeSet<&str>,
@@ -88,7 +88,7 @@ pub(super) fn legacy_cidr(
 }
 
 /// Validates a range that must be in canonical form.
-pub(super) fn cidr(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
+pub(crate) fn cidr(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     if let Some(detail) = strict(text) {
         errors.push(Error::invalid(path, text, detail));
         return;
@@ -102,7 +102,7 @@ pub(super) fn cidr(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
 }
 
 /// Validates an address in a field that predates strict rules. What is in `old` is good enough.
-pub(super) fn legacy_ip(
+pub(crate) fn legacy_ip(
     path: &Path<'_>,
     text: &str,
     old: &BTreeSet<&str>,

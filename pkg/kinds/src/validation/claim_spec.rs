@@ -32,7 +32,7 @@ const FORBIDDEN_IN_TEMPLATES: &[&str] = &[
 
 /// What an update may leave as bad as it is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ClaimOptions {
+pub(crate) struct ClaimOptions {
     /// The selector may have values that are no label values.
     pub bad_selector: bool,
     /// Data sources may have groups that are no domain.
@@ -41,7 +41,7 @@ pub(super) struct ClaimOptions {
 
 /// Validates the template of a claim: metadata has labels and annotations only. `path` is that of the
 /// template.
-pub(super) fn validate_claim_template(path: &Path<'_>, template: &Object, errors: &mut ErrorList) {
+pub(crate) fn validate_claim_template(path: &Path<'_>, template: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let meta = child(template, "metadata").unwrap_or(&empty);
     let spec = child(template, "spec").unwrap_or(&empty);
@@ -51,7 +51,7 @@ pub(super) fn validate_claim_template(path: &Path<'_>, template: &Object, errors
 
 /// Validates the metadata of a template. Upstream lower-cases the first letter of Go names for the paths,
 /// hence `uID`.
-pub(super) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut ErrorList) {
+pub(crate) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut ErrorList) {
     errors.append(validate_annotations(meta, &path.child("annotations")));
     errors.append(validate_labels(meta, "labels", &path.child("labels")));
     for member in FORBIDDEN_IN_TEMPLATES.iter().filter(|member| is_set(meta, member)) {
@@ -61,7 +61,7 @@ pub(super) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut Err
 }
 
 /// Validates the spec of a claim. `path` is that of the spec.
-pub(super) fn validate_claim_spec(
+pub(crate) fn validate_claim_spec(
     path: &Path<'_>,
     spec: &Object,
     options: ClaimOptions,

@@ -15,7 +15,7 @@ const MESSAGE_BYTES_MAX: usize = 32 * 1024;
 const STATUSES: &[&str] = &["False", "True", "Unknown"];
 
 /// Validates the conditions of a status. `path` is that of the list.
-pub(super) fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
+pub(crate) fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, condition) in children(status, "conditions").enumerate() {
         let path = path.index(index);

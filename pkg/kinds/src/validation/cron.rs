@@ -30,7 +30,7 @@ const COLUMNS: [Column; 5] = [
 ///
 /// # Errors
 /// What is wrong, in upstream's words.
-pub(super) fn parse_schedule(schedule: &str) -> Result<(), String> {
+pub(crate) fn parse_schedule(schedule: &str) -> Result<(), String> {
     let mut rest = schedule;
     let zoned = ["TZ=", "CRON_TZ="].iter().find_map(|prefix| schedule.strip_prefix(prefix));
     if let Some(after) = zoned {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 /// Checks that an address, in any spelling, is one that traffic can be sent to: neither unspecified nor
 /// of this host or link. Global multicast passes, as it does upstream (`ValidateEndpointIP`).
-pub(super) fn endpoint_ip(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
+pub(crate) fn endpoint_ip(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     let Some(ip) = canonical_ip(text).map(|ip| ip.to_canonical()) else {
         errors.push(Error::invalid(path, text, "must be a valid IP address"));
         return;

@@ -15,12 +15,12 @@ const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const POD_SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
 /// An object of a built-in type as the value of an error.
-pub(super) fn go_value(message: &'static Message, object: &Object) -> BadValue {
+pub(crate) fn go_value(message: &'static Message, object: &Object) -> BadValue {
     BadValue::Plain(go_json(message, object))
 }
 
 /// A list of objects of a built-in type as the value of an error.
-pub(super) fn go_values(message: &'static Message, list: Option<&Value>) -> BadValue {
+pub(crate) fn go_values(message: &'static Message, list: Option<&Value>) -> BadValue {
     let Some(items) = list.and_then(Value::as_array) else { return BadValue::Plain("null".to_owned()) };
     let items: Vec<String> =
         items.iter().filter_map(Value::as_object).map(|item| go_json(message, item)).collect();
@@ -28,7 +28,7 @@ pub(super) fn go_values(message: &'static Message, list: Option<&Value>) -> BadV
 }
 
 /// The value of a field of an object that holds a schema or something else, as the value of an error.
-pub(super) fn go_field_value(message: &'static Message, name: &str, object: &Object) -> BadValue {
+pub(crate) fn go_field_value(message: &'static Message, name: &str, object: &Object) -> BadValue {
     let mut out = Vec::new();
     if let (Some(field), Some(value)) = (message.member(name), object.get(name)) {
         element(field.ty, value, &mut out);
@@ -37,7 +37,7 @@ pub(super) fn go_field_value(message: &'static Message, name: &str, object: &Obj
 }
 
 /// The compact JSON of an object of a built-in type.
-pub(super) fn go_json(message: &'static Message, object: &Object) -> String {
+pub(crate) fn go_json(message: &'static Message, object: &Object) -> String {
     let mut out = Vec::new();
     structure(message, object, &mut out);
     String::from_utf8(out).unwrap_or_default()
@@ -45,12 +45,12 @@ pub(super) fn go_json(message: &'static Message, object: &Object) -> String {
 
 /// The JSON of an object of a built-in type over several lines, indented by one space per level, as
 /// upstream prints what it then compares line by line.
-pub(super) fn go_lines(message: &'static Message, object: &Object) -> String {
+pub(crate) fn go_lines(message: &'static Message, object: &Object) -> String {
     lines(&go_json(message, object))
 }
 
 /// The same for a list of objects.
-pub(super) fn go_list_lines(message: &'static Message, list: &[&Object]) -> String {
+pub(crate) fn go_list_lines(message: &'static Message, list: &[&Object]) -> String {
     let items: Vec<String> = list.iter().map(|item| go_json(message, item)).collect();
     lines(&format!("[{}]", items.join(",")))
 }

@@ -8,12 +8,12 @@ use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
 
 /// The words for a field that must not change.
-pub(super) const IMMUTABLE: &str = "field is immutable";
+pub(crate) const IMMUTABLE: &str = "field is immutable";
 
 /// Checks that a member of an object of a type is the same in the old object, as upstream's
 /// `ValidateImmutableField` does. A member that the type does not have is a defect of ours: the object is
 /// refused with an internal error, because nothing would keep the member from changing.
-pub(super) fn immutable(
+pub(crate) fn immutable(
     path: &Path<'_>,
     message: &'static Message,
     member: &str,

@@ -6,7 +6,7 @@ use apimachinery::{names, strconv};
 use jsontree::Value;
 
 /// Such a value as errors show it; an absent one is 0.
-pub(super) fn shown(value: Option<&Value>) -> BadValue {
+pub(crate) fn shown(value: Option<&Value>) -> BadValue {
     match value {
         Some(Value::String(text)) => BadValue::json_text(text),
         Some(value) => BadValue::from(value),
@@ -15,7 +15,7 @@ pub(super) fn shown(value: Option<&Value>) -> BadValue {
 }
 
 /// Checks that a value is a number that is not negative, or a percentage.
-pub(super) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
+pub(crate) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     match value.and_then(Value::as_str) {
         Some(text) => invalid_each(path, shown(value), names::is_valid_percent(text), errors),
         None => nonnegative(path, value.and_then(Value::as_i64).unwrap_or_default(), errors),
@@ -23,7 +23,7 @@ pub(super) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mu
 }
 
 /// Checks that a value, if it is a percentage, is not more than the whole.
-pub(super) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
+pub(crate) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     let percent = value.and_then(Value::as_str).and_then(percent);
     if percent.is_some_and(|percent| percent > 100) {
         errors.push(Error::invalid(path, shown(value), "must not be greater than 100%"));
@@ -31,7 +31,7 @@ pub(super) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: 
 }
 
 /// Whether a value counts as zero: 0, a percentage of zero, any other text that is no number.
-pub(super) fn is_zero(value: Option<&Value>) -> bool {
+pub(crate) fn is_zero(value: Option<&Value>) -> bool {
     match value {
         Some(Value::String(text)) => {
             percent(text).unwrap_or_else(|| strconv::atoi(text).unwrap_or_default()) == 0

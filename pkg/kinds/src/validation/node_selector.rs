@@ -8,7 +8,7 @@ use schema::object::Object;
 
 /// Validates a node selector. With `bad_values`, values need not be label values: for updates of objects
 /// that have such already.
-pub(super) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool, errors: &mut ErrorList) {
+pub(crate) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool, errors: &mut ErrorList) {
     let path = path.child("nodeSelectorTerms");
     if list(selector, "nodeSelectorTerms").is_empty() {
         errors.push(Error::required(&path, "must have at least one node selector term"));
@@ -19,7 +19,7 @@ pub(super) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool
 }
 
 /// Validates one of the alternatives of a node selector.
-pub(super) fn node_selector_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut ErrorList) {
+pub(crate) fn node_selector_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut ErrorList) {
     let expressions = path.child("matchExpressions");
     for (index, requirement) in children(term, "matchExpressions").enumerate() {
         label_requirement(&expressions.index(index), requirement, bad_values, errors);
@@ -31,7 +31,7 @@ pub(super) fn node_selector_term(path: &Path<'_>, term: &Object, bad_values: boo
 }
 
 /// Whether a node selector has values that are no label values.
-pub(super) fn has_bad_values(selector: &Object) -> bool {
+pub(crate) fn has_bad_values(selector: &Object) -> bool {
     let terms = children(selector, "nodeSelectorTerms");
     terms.flat_map(|term| children(term, "matchExpressions")).any(requirement_has_bad_values)
 }

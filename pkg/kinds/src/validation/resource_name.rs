@@ -37,16 +37,16 @@ const COUNTED: &[&str] = &[
 ];
 
 /// A rule for the names of resources in a place; appends what is wrong.
-pub(super) type ResourceNameRule = fn(path: &Path<'_>, name: &str, errors: &mut ErrorList);
+pub(crate) type ResourceNameRule = fn(path: &Path<'_>, name: &str, errors: &mut ErrorList);
 
 /// Whether a name is that of huge pages of some size.
-pub(super) fn is_huge_pages(name: &str) -> bool {
+pub(crate) fn is_huge_pages(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
 }
 
 /// Whether a quantity of huge pages is a multiple of the page size in their name. Sizes that are no
 /// whole positive number divide nothing.
-pub(super) fn is_multiple_of_page_size(name: &str, quantity: &Quantity) -> bool {
+pub(crate) fn is_multiple_of_page_size(name: &str, quantity: &Quantity) -> bool {
     let size = name.strip_prefix(HUGE_PAGES).and_then(|size| size.parse::<Quantity>().ok());
     let Some(size) = size.filter(|size| size.sign().is_gt() && size.milli_value() % 1000 == 0) else {
         return false;
@@ -56,29 +56,29 @@ pub(super) fn is_multiple_of_page_size(name: &str, quantity: &Quantity) -> bool 
 
 /// Whether the system itself defines a resource: names without a prefix, or with one that ends with
 /// `kubernetes.io`.
-pub(super) fn is_native(name: &str) -> bool {
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
 /// Whether a name may be that of a resource which somebody else defines.
-pub(super) fn is_extended(name: &str) -> bool {
+pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with(REQUESTS)
         && names::is_label_key(&format!("{REQUESTS}{name}")).is_empty()
 }
 
 /// Whether requests of a resource may be below its limits.
-pub(super) fn is_overcommit_allowed(name: &str) -> bool {
+pub(crate) fn is_overcommit_allowed(name: &str) -> bool {
     is_native(name) && !is_huge_pages(name)
 }
 
 /// Whether a resource comes in whole numbers only.
-pub(super) fn is_integer(name: &str) -> bool {
+pub(crate) fn is_integer(name: &str) -> bool {
     COUNTED.contains(&name) || is_extended(name)
 }
 
 /// Whether a quota knows a name without a prefix.
-pub(super) fn is_standard_for_quota(name: &str) -> bool {
+pub(crate) fn is_standard_for_quota(name: &str) -> bool {
     COMPUTE.contains(&name)
         || COUNTED.contains(&name)
         || is_huge_pages(name)
@@ -86,7 +86,7 @@ pub(super) fn is_standard_for_quota(name: &str) -> bool {
 }
 
 /// Any resource: a qualified name; without a prefix, one of the known ones.
-pub(super) fn any_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+pub(crate) fn any_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     invalid_each(path, BadValue::json_text(name), names::is_label_key(name), errors);
     let known = name.contains('/') || name == "storage" || is_standard_for_quota(name);
@@ -100,7 +100,7 @@ pub(super) fn any_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) 
 }
 
 /// What a container may request.
-pub(super) fn container_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+pub(crate) fn container_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     any_resource(path, name, errors);
     let detail = if !name.contains('/') {
         let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_pages(name);
@@ -113,7 +113,7 @@ pub(super) fn container_resource(path: &Path<'_>, name: &str, errors: &mut Error
 }
 
 /// What a pod as a whole may request (KEP-2837).
-pub(super) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+pub(crate) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     any_resource(path, name, errors);
     if errors.len() == before && !matches!(name, "cpu" | "memory") && !is_huge_pages(name) {
@@ -122,7 +122,7 @@ pub(super) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) 
 }
 
 /// What a quota may bound.
-pub(super) fn quota_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+pub(crate) fn quota_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     any_resource(path, name, errors);
     if !name.contains('/') && !is_standard_for_quota(name) {
         errors.push(Error::invalid(path, BadValue::json_text(name), "must be a standard resource for quota"));

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// How to judge resource requirements.
 #[derive(Clone, Copy)]
-pub(super) struct Requirements<'a> {
+pub(crate) struct Requirements<'a> {
     /// Which resources there are.
     pub name: ResourceNameRule,
     /// The names in the pod's `resourceClaims`.
@@ -23,12 +23,12 @@ pub(super) struct Requirements<'a> {
 }
 
 /// The quantity in a tree; what is absent or unreadable is zero.
-pub(super) fn quantity(value: Option<&Value>) -> Quantity {
+pub(crate) fn quantity(value: Option<&Value>) -> Quantity {
     value.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 /// The resources of a list (`limits`, `requests`, `capacity`, …) in the order of their names.
-pub(super) fn resource_list<'o>(
+pub(crate) fn resource_list<'o>(
     object: &'o Object,
     member: &str,
 ) -> impl Iterator<Item = (&'o str, Quantity)> + use<'o> {
@@ -37,21 +37,21 @@ pub(super) fn resource_list<'o>(
 }
 
 /// A quantity that is not below zero.
-pub(super) fn nonnegative_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
+pub(crate) fn nonnegative_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
     if value.sign().is_lt() {
         errors.push(Error::invalid(path, value.to_string(), NEGATIVE));
     }
 }
 
 /// A quantity above zero.
-pub(super) fn positive_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
+pub(crate) fn positive_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
     if value.sign().is_le() {
         errors.push(Error::invalid(path, value.to_string(), NOT_POSITIVE));
     }
 }
 
 /// A quantity of a resource: not negative, and whole if the resource is.
-pub(super) fn resource_quantity(path: &Path<'_>, name: &str, value: &Quantity, errors: &mut ErrorList) {
+pub(crate) fn resource_quantity(path: &Path<'_>, name: &str, value: &Quantity, errors: &mut ErrorList) {
     nonnegative_quantity(path, value, errors);
     if value.milli_value() % 1000 != 0 && is_integer(name) {
         errors.push(Error::invalid(path, value.to_string(), "must be an integer"));
@@ -60,7 +60,7 @@ pub(super) fn resource_quantity(path: &Path<'_>, name: &str, value: &Quantity, e
 
 impl Requirements<'_> {
     /// Validates `limits`, `requests` and `claims`. `path` is that of the requirements.
-    pub(super) fn validate(&self, requirements: &Object, path: &Path<'_>, errors: &mut ErrorList) {
+    pub(crate) fn validate(&self, requirements: &Object, path: &Path<'_>, errors: &mut ErrorList) {
         let lists = [path.child("limits"), path.child("requests")];
         for (name, limit) in resource_list(requirements, "limits") {
             self.resource(&lists[0].key(name), name, &limit, errors);
@@ -98,7 +98,7 @@ impl Requirements<'_> {
 }
 
 /// Whether any of the requirements is for huge pages in fractions of a page.
-pub(super) fn has_partial_huge_pages(list: &Object) -> bool {
+pub(crate) fn has_partial_huge_pages(list: &Object) -> bool {
     list.iter()
         .any(|(name, value)| is_huge_pages(name) && !is_multiple_of_page_size(name, &quantity(Some(value))))
 }

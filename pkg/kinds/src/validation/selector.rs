@@ -9,7 +9,7 @@ use schema::object::Object;
 
 /// Validates a selector, if there is one. With `bad_values`, values of expressions need not be label
 /// values: for updates of objects that have such already.
-pub(super) fn label_selector(
+pub(crate) fn label_selector(
     path: &Path<'_>,
     selector: Option<&Object>,
     bad_values: bool,
@@ -45,19 +45,19 @@ fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, er
 }
 
 /// Checks that each of the `values` of a requirement is a label value. `path` is that of the list.
-pub(super) fn label_values(path: &Path<'_>, requirement: &Object, errors: &mut ErrorList) {
+pub(crate) fn label_values(path: &Path<'_>, requirement: &Object, errors: &mut ErrorList) {
     for (index, value) in texts(requirement, "values").enumerate() {
         invalid_each(&path.index(index), value, names::is_label_value(value), errors);
     }
 }
 
 /// Whether one of the expressions of a selector has a value that is no label value.
-pub(super) fn has_bad_values(selector: &Object) -> bool {
+pub(crate) fn has_bad_values(selector: &Object) -> bool {
     children(selector, "matchExpressions").any(requirement_has_bad_values)
 }
 
 /// Whether a requirement has a value that is no label value.
-pub(super) fn requirement_has_bad_values(requirement: &Object) -> bool {
+pub(crate) fn requirement_has_bad_values(requirement: &Object) -> bool {
     texts(requirement, "values").any(|value| !names::is_label_value(value).is_empty())
 }
 

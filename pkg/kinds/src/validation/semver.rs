@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A semantic version (semver.org 2.0.0) without what does not count for the order.
 #[derive(Default)]
-pub(super) struct Version<'v> {
+pub(crate) struct Version<'v> {
     numbers: [u64; 3],
     /// The identifiers of a pre-release.
     pre: Vec<&'v str>,
@@ -12,7 +12,7 @@ pub(super) struct Version<'v> {
 
 impl<'v> Version<'v> {
     /// Reads a version; `None` if it is none.
-    pub(super) fn parse(text: &'v str) -> Option<Self> {
+    pub(crate) fn parse(text: &'v str) -> Option<Self> {
         let (text, build) = text.split_once('+').map_or((text, None), |(text, build)| (text, Some(build)));
         let (numbers, pre) = text.split_once('-').map_or((text, None), |(text, pre)| (text, Some(pre)));
         let mut parts = numbers.split('.').map(number);
@@ -28,7 +28,7 @@ impl<'v> Version<'v> {
     }
 
     /// Which comes first; a pre-release comes before the release.
-    pub(super) fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         let released = self.pre.is_empty().cmp(&other.pre.is_empty());
         let parts = |version: &Self| -> Vec<(bool, u64, String)> {
             let key = |part: &&str| (number(part).is_none(), number(part).unwrap_or(0), (*part).to_owned());

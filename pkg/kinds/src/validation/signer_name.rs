@@ -11,13 +11,13 @@ const PATH_BYTES_MAX: usize = names::DNS1123_SUBDOMAIN_BYTES_MAX + names::DNS112
 const NAME_BYTES_MAX: usize = names::DNS1123_SUBDOMAIN_BYTES_MAX + PATH_BYTES_MAX + 1;
 
 /// Whether the Kubernetes project reserves a signer's name.
-pub(super) fn is_kubernetes_signer(name: &str) -> bool {
+pub(crate) fn is_kubernetes_signer(name: &str) -> bool {
     let host = name.split('/').next().unwrap_or_default();
     host == "kubernetes.io" || host.ends_with(".kubernetes.io")
 }
 
 /// Validates the name of a signer. `path` is that of the name.
-pub(super) fn signer_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+pub(crate) fn signer_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
         return;

@@ -5,7 +5,7 @@
 const NAMES: &str = include_str!("time_zones.txt");
 
 /// What is wrong with a name, in Go's words. The empty name is UTC.
-pub(super) fn unknown_zone(name: &str) -> Option<String> {
+pub(crate) fn unknown_zone(name: &str) -> Option<String> {
     let climbs = name.split(['/', '\\']).any(|part| part == "..");
     match name {
         "" | "UTC" | "Local" => None,

@@ -20,7 +20,7 @@ struct Step {
 
 /// The difference between two texts; empty when there is none. The time it takes grows with the product of
 /// the lengths if all lines are alike, hardly more than linearly for texts like printed objects.
-pub(super) fn unified_diff(a: &str, b: &str) -> String {
+pub(crate) fn unified_diff(a: &str, b: &str) -> String {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.split('\n').collect(), b.split('\n').collect());
     let mut out = String::new();
     for group in groups(steps(&a, &b)) {

@@ -6,12 +6,12 @@ use apimachinery::names;
 use jsontree::Value;
 
 /// The words for a number that must not be below zero.
-pub(super) const NEGATIVE: &str = "must be greater than or equal to 0";
+pub(crate) const NEGATIVE: &str = "must be greater than or equal to 0";
 /// The words for a number that must be above zero.
-pub(super) const NOT_POSITIVE: &str = "must be greater than zero";
+pub(crate) const NOT_POSITIVE: &str = "must be greater than zero";
 
 /// One error per message of a check from [`names`].
-pub(super) fn invalid_each(
+pub(crate) fn invalid_each(
     path: &Path<'_>,
     value: impl Into<BadValue>,
     messages: Vec<String>,
@@ -25,29 +25,29 @@ pub(super) fn invalid_each(
 }
 
 /// A DNS label (RFC 1123).
-pub(super) fn dns_label(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+pub(crate) fn dns_label(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     invalid_each(path, value, names::is_dns1123_label(value), errors);
 }
 
 /// A DNS subdomain (RFC 1123).
-pub(super) fn dns_subdomain(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+pub(crate) fn dns_subdomain(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     invalid_each(path, value, names::is_dns1123_subdomain(value), errors);
 }
 
 /// A qualified name, as label keys are.
-pub(super) fn qualified_name(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+pub(crate) fn qualified_name(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     invalid_each(path, value, names::is_label_key(value), errors);
 }
 
 /// One of the supported values; an empty one is not.
-pub(super) fn one_of(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
+pub(crate) fn one_of(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     if !supported.contains(&value) {
         errors.push(Error::not_supported(path, BadValue::json_text(value), supported));
     }
 }
 
 /// One of the supported values; an empty one is said to be missing.
-pub(super) fn required_one_of(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
+pub(crate) fn required_one_of(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     match value {
         "" => errors.push(Error::required(path, "")),
         _ => one_of(path, value, supported, errors),
@@ -55,14 +55,14 @@ pub(super) fn required_one_of(path: &Path<'_>, value: &str, supported: &[&str], 
 }
 
 /// A number that is not below zero.
-pub(super) fn nonnegative(path: &Path<'_>, value: i64, errors: &mut ErrorList) {
+pub(crate) fn nonnegative(path: &Path<'_>, value: i64, errors: &mut ErrorList) {
     if value < 0 {
         errors.push(Error::invalid(path, value, NEGATIVE));
     }
 }
 
 /// A relative path that does not climb (`..`).
-pub(super) fn descending_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+pub(crate) fn descending_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if value.starts_with('/') {
         errors.push(Error::invalid(path, value, "must be a relative path"));
     }
@@ -70,19 +70,19 @@ pub(super) fn descending_path(path: &Path<'_>, value: &str, errors: &mut ErrorLi
 }
 
 /// A path without `..` as a segment.
-pub(super) fn no_backsteps(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
+pub(crate) fn no_backsteps(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if has_backsteps(value) {
         errors.push(Error::invalid(path, value, "must not contain '..'"));
     }
 }
 
 /// Whether a path has `..` as a segment.
-pub(super) fn has_backsteps(path: &str) -> bool {
+pub(crate) fn has_backsteps(path: &str) -> bool {
     path.split('/').any(|segment| segment == "..")
 }
 
 /// The number of a port, or the name that it has elsewhere.
-pub(super) fn port_number_or_name(path: &Path<'_>, port: Option<&Value>, errors: &mut ErrorList) {
+pub(crate) fn port_number_or_name(path: &Path<'_>, port: Option<&Value>, errors: &mut ErrorList) {
     if let Some(name) = port.and_then(Value::as_str) {
         invalid_each(path, name, names::is_port_name(name), errors);
     } else {
@@ -92,7 +92,7 @@ pub(super) fn port_number_or_name(path: &Path<'_>, port: Option<&Value>, errors:
 }
 
 /// A name that is empty or fits into one segment of a URL path; `required` if it must not be empty.
-pub(super) fn path_segment(path: &Path<'_>, name: &str, required: bool, errors: &mut ErrorList) {
+pub(crate) fn path_segment(path: &Path<'_>, name: &str, required: bool, errors: &mut ErrorList) {
     match name {
         "" if required => errors.push(Error::required(path, "")),
         name => invalid_each(path, name, names::is_path_segment_name(name), errors),
@@ -100,7 +100,7 @@ pub(super) fn path_segment(path: &Path<'_>, name: &str, required: bool, errors: 
 }
 
 /// The DNS name of a host, not its address.
-pub(super) fn host_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+pub(crate) fn host_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     dns_subdomain(path, name, errors);
     if canonical_ip(name).is_some() {
         errors.push(Error::invalid(path, name, "must be a DNS name, not an IP address"));

@@ -17,21 +17,21 @@ const HOST_PATH_TYPES: &[&str] =
     &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
 
 /// Checks that members (texts or lists) are there.
-pub(super) fn required(path: &Path<'_>, source: &Object, members: &[&str], errors: &mut ErrorList) {
+pub(crate) fn required(path: &Path<'_>, source: &Object, members: &[&str], errors: &mut ErrorList) {
     let absent = members.iter().filter(|member| text(source, member).is_empty());
     let absent = absent.filter(|member| list(source, member).is_empty());
     errors.extend(absent.map(|member| Error::required(&path.child(member), "")));
 }
 
 /// Checks that a reference to a secret, if there is one, has the members.
-pub(super) fn secret_ref(path: &Path<'_>, source: &Object, members: &[&str], errors: &mut ErrorList) {
+pub(crate) fn secret_ref(path: &Path<'_>, source: &Object, members: &[&str], errors: &mut ErrorList) {
     if let Some(secret) = child(source, "secretRef") {
         required(&path.child("secretRef"), secret, members, errors);
     }
 }
 
 /// A path of the node.
-pub(super) fn host_path(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn host_path(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let directory = text(source, "path");
     if directory.is_empty() {
         errors.push(Error::required(&path.child("path"), ""));
@@ -44,7 +44,7 @@ pub(super) fn host_path(path: &Path<'_>, source: &Object, errors: &mut ErrorList
 }
 
 /// A disk of a cloud with partitions, named by the member `id`.
-pub(super) fn partitioned_disk(path: &Path<'_>, source: &Object, id: &str, errors: &mut ErrorList) {
+pub(crate) fn partitioned_disk(path: &Path<'_>, source: &Object, id: &str, errors: &mut ErrorList) {
     required(path, source, &[id], errors);
     let partition = integer(source, "partition");
     if !(0..=255).contains(&partition) {
@@ -55,7 +55,7 @@ pub(super) fn partitioned_disk(path: &Path<'_>, source: &Object, id: &str, error
 }
 
 /// An NFS export.
-pub(super) fn nfs(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn nfs(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     required(path, source, &["server", "path"], errors);
     let export = text(source, "path");
     if !export.starts_with('/') {
@@ -64,7 +64,7 @@ pub(super) fn nfs(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
 }
 
 /// An iSCSI target. `unknown_format` is what is said of names in none of the three formats.
-pub(super) fn iscsi(path: &Path<'_>, source: &Object, unknown_format: &str, errors: &mut ErrorList) {
+pub(crate) fn iscsi(path: &Path<'_>, source: &Object, unknown_format: &str, errors: &mut ErrorList) {
     required(path, source, &["targetPortal"], errors);
     match text(source, "iqn") {
         "" => errors.push(Error::required(&path.child("iqn"), "")),
@@ -78,7 +78,7 @@ pub(super) fn iscsi(path: &Path<'_>, source: &Object, unknown_format: &str, erro
 }
 
 /// The `initiatorName` of an iSCSI source. The path is upstream's.
-pub(super) fn iscsi_initiator(
+pub(crate) fn iscsi_initiator(
     path: &Path<'_>,
     source: &Object,
     unknown_format: &str,
@@ -137,7 +137,7 @@ fn lun(path: &Path<'_>, lun: i64, errors: &mut ErrorList) {
 }
 
 /// A Fibre Channel target: by names and number, or by world wide identifiers.
-pub(super) fn fibre_channel(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn fibre_channel(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let targets = list(source, "targetWWNs");
     match (targets.is_empty(), list(source, "wwids").is_empty()) {
         (true, true) => {
@@ -162,7 +162,7 @@ pub(super) fn fibre_channel(path: &Path<'_>, source: &Object, errors: &mut Error
 }
 
 /// A Flocker dataset, by name or by identifier.
-pub(super) fn flocker(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn flocker(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let name = text(source, "datasetName");
     match (name.is_empty(), text(source, "datasetUUID").is_empty()) {
         (true, true) => {
@@ -180,7 +180,7 @@ pub(super) fn flocker(path: &Path<'_>, source: &Object, errors: &mut ErrorList) 
 }
 
 /// A Quobyte volume.
-pub(super) fn quobyte(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn quobyte(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let detail = "must be a host:port pair or multiple pairs separated by commas";
     let registry = text(source, "registry");
     if registry.is_empty() {
@@ -210,7 +210,7 @@ fn is_host_and_port(pair: &str) -> bool {
 }
 
 /// A driver of a FlexVolume; its options may not be called as Kubernetes' own.
-pub(super) fn flex(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn flex(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     required(path, source, &["driver"], errors);
     let path = path.child("options");
     for key in child(source, "options").into_iter().flat_map(Object::keys) {
@@ -224,7 +224,7 @@ pub(super) fn flex(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
 }
 
 /// An Azure disk.
-pub(super) fn azure_disk(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn azure_disk(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     required(path, source, &["diskName", "diskURI"], errors);
     if let Some(mode) = maybe_text(source, "cachingMode") {
         one_of(&path.child("cachingMode"), mode, &["None", "ReadOnly", "ReadWrite"], errors);
@@ -245,7 +245,7 @@ pub(super) fn azure_disk(path: &Path<'_>, source: &Object, errors: &mut ErrorLis
 }
 
 /// A StorageOS volume. `secret` are the members that a reference to a secret must have.
-pub(super) fn storage_os(path: &Path<'_>, source: &Object, secret: &[&str], errors: &mut ErrorList) {
+pub(crate) fn storage_os(path: &Path<'_>, source: &Object, secret: &[&str], errors: &mut ErrorList) {
     match text(source, "volumeName") {
         "" => errors.push(Error::required(&path.child("volumeName"), "")),
         name => dns_label(&path.child("volumeName"), name, errors),
@@ -258,7 +258,7 @@ pub(super) fn storage_os(path: &Path<'_>, source: &Object, secret: &[&str], erro
 }
 
 /// The name of a CSI driver: a DNS subdomain in any case, of at most 63 bytes. `path` is that of the name.
-pub(super) fn csi_driver(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+pub(crate) fn csi_driver(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
         return;
@@ -271,7 +271,7 @@ pub(super) fn csi_driver(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
 }
 
 /// A volume that a CSI driver makes for the pod. The path of the secret's name is upstream's.
-pub(super) fn inline_csi(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
+pub(crate) fn inline_csi(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     csi_driver(&path.child("driver"), text(source, "driver"), errors);
     if let Some(secret) = child(source, "nodePublishSecretRef") {
         match text(secret, "name") {

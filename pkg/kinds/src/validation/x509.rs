@@ -12,7 +12,7 @@ use x509_parser::x509::SubjectPublicKeyInfo;
 
 /// What kind of key a public key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(crate) enum Key {
     /// RSA with a modulus of so many bits.
     Rsa {
         /// Rounded up to whole bytes.
@@ -28,7 +28,7 @@ pub(super) enum Key {
 
 /// The elliptic curves that Go knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Curve {
+pub(crate) enum Curve {
     P224,
     P256,
     P384,
@@ -37,7 +37,7 @@ pub(super) enum Curve {
 
 impl Curve {
     /// As Go calls it.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::P224 => "P-224",
             Self::P256 => "P-256",
@@ -104,7 +104,7 @@ impl Key {
 }
 
 /// A public key with its algorithm (PKIX).
-pub(super) struct PublicKeyInfo<'d> {
+pub(crate) struct PublicKeyInfo<'d> {
     info: SubjectPublicKeyInfo<'d>,
     /// What kind of key it is.
     pub key: Key,
@@ -115,7 +115,7 @@ impl<'d> PublicKeyInfo<'d> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn parse(der: &'d [u8]) -> Result<Self, String> {
+    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
         let (rest, info) =
             SubjectPublicKeyInfo::from_der(der).map_err(|_| "x509: malformed public key".to_owned())?;
         if !rest.is_empty() {
@@ -126,19 +126,19 @@ impl<'d> PublicKeyInfo<'d> {
     }
 
     /// The key as it stands in a certificate.
-    pub(super) fn raw(&self) -> &[u8] {
+    pub(crate) fn raw(&self) -> &[u8] {
         self.info.raw
     }
 
     /// Whether the owner of the key signed a message, as pods prove that a key is theirs (KEP-4317): with
     /// SHA-256, and for RSA with PSS whose salt is as long as the hash.
-    pub(super) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
         signature::proves_possession(self.key, &self.info.subject_public_key.data, message, signature)
     }
 }
 
 /// A request for a certificate.
-pub(super) struct Request<'d> {
+pub(crate) struct Request<'d> {
     parsed: X509CertificationRequest<'d>,
     /// Whom the certificate is for.
     pub key: Key,
@@ -149,7 +149,7 @@ impl<'d> Request<'d> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn parse(der: &'d [u8]) -> Result<Self, String> {
+    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
         let (rest, parsed) = X509CertificationRequest::from_der(der).map_err(|_| why_no_request(der))?;
         if !rest.is_empty() {
             return Err("asn1: syntax error: trailing data".to_owned());
@@ -162,7 +162,7 @@ impl<'d> Request<'d> {
     ///
     /// # Errors
     /// Why that is not known.
-    pub(super) fn check_signature(&self) -> Result<(), String> {
+    pub(crate) fn check_signature(&self) -> Result<(), String> {
         let info = &self.parsed.certification_request_info;
         let key = (self.key, &*info.subject_pki.subject_public_key.data);
         let scheme = signature::Scheme::of(&self.parsed.signature_algorithm)?;
@@ -170,7 +170,7 @@ impl<'d> Request<'d> {
     }
 
     /// The key as it stands in a certificate.
-    pub(super) fn raw_key(&self) -> &[u8] {
+    pub(crate) fn raw_key(&self) -> &[u8] {
         self.parsed.certification_request_info.subject_pki.raw
     }
 }
@@ -204,14 +204,14 @@ fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], String> {
 }
 
 /// A certificate.
-pub(super) struct Certificate<'d>(X509Certificate<'d>);
+pub(crate) struct Certificate<'d>(X509Certificate<'d>);
 
 impl<'d> Certificate<'d> {
     /// Reads a certificate, and nothing after it.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn parse(der: &'d [u8]) -> Result<Self, String> {
+    pub(crate) fn parse(der: &'d [u8]) -> Result<Self, String> {
         match Self::first(der)? {
             (certificate, []) => Ok(certificate),
             _ => Err("x509: trailing data".to_owned()),
@@ -222,7 +222,7 @@ impl<'d> Certificate<'d> {
     ///
     /// # Errors
     /// What is wrong with the first bad one.
-    pub(super) fn count(mut der: &'d [u8]) -> Result<usize, String> {
+    pub(crate) fn count(mut der: &'d [u8]) -> Result<usize, String> {
         let mut count = 0;
         while !der.is_empty() {
             der = Self::first(der)?.1;
@@ -239,23 +239,23 @@ impl<'d> Certificate<'d> {
     }
 
     /// Whether it is that of an authority.
-    pub(super) fn is_authority(&self) -> bool {
+    pub(crate) fn is_authority(&self) -> bool {
         self.0.is_ca()
     }
 
     /// The key as it stands in the certificate.
-    pub(super) fn raw_key(&self) -> &[u8] {
+    pub(crate) fn raw_key(&self) -> &[u8] {
         self.0.public_key().raw
     }
 
     /// From when until when it is valid, in seconds since 1970.
-    pub(super) fn validity(&self) -> (i64, i64) {
+    pub(crate) fn validity(&self) -> (i64, i64) {
         let validity = self.0.validity();
         (validity.not_before.timestamp(), validity.not_after.timestamp())
     }
 
     /// The hosts it is for.
-    pub(super) fn dns_names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn dns_names(&self) -> impl Iterator<Item = &str> {
         self.alternative_names().filter_map(|name| match name {
             GeneralName::DNSName(name) => Some(*name),
             _ => None,
@@ -263,7 +263,7 @@ impl<'d> Certificate<'d> {
     }
 
     /// The mailboxes it is for.
-    pub(super) fn mailboxes(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn mailboxes(&self) -> impl Iterator<Item = &str> {
         self.alternative_names().filter_map(|name| match name {
             GeneralName::RFC822Name(name) => Some(*name),
             _ => None,

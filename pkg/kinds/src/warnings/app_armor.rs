@@ -16,7 +16,7 @@ type Profile<'o> = (&'o str, &'o str);
 
 /// A `Pod` that is created, before its annotations are copied to fields: those that cannot be, or that
 /// say something else than the pod's own field. Containers on Windows have no profile.
-pub(super) fn pod(pod: &Object, out: &mut Warnings) {
+pub(crate) fn pod(pod: &Object, out: &mut Warnings) {
     let Some(spec) = child(pod, "spec") else { return };
     let Some(annotations) = get_object(pod, &["metadata", "annotations"]) else { return };
     if get_str(spec, &["os", "name"]) == Some("windows") {
@@ -33,7 +33,7 @@ pub(super) fn pod(pod: &Object, out: &mut Warnings) {
 }
 
 /// A container in a template, where an annotation stays what it is.
-pub(super) fn in_template(
+pub(crate) fn in_template(
     at_annotations: &Path<'_>,
     annotations: &Object,
     spec: &Object,
@@ -88,7 +88,7 @@ mod tests {
     use super::super::before_create;
     use crate::warnings::testing::{created, object};
     use api::resources::find;
-    use apimachinery::features::Gates;
+    use component_base::features::Gates;
     use jsontree::{Value, json};
 
     fn with(annotation: &str, spec: Value) -> Value {

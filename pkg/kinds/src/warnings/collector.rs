@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 
 /// How many characters of warnings an answer shows before it drops further ones (upstream's
 /// `truncateAtTotalRunes`).
@@ -16,7 +16,7 @@ const COUNTED_CHARS_MAX: usize = 256;
 /// What could not be shown is not kept: an object can give cause for millions of warnings, as a pod does
 /// that declares the same port some thousand times.
 #[derive(Debug, Default)]
-pub(super) struct Warnings {
+pub(crate) struct Warnings {
     gates: Gates,
     texts: Vec<String>,
     chars: usize,
@@ -24,17 +24,17 @@ pub(super) struct Warnings {
 
 impl Warnings {
     /// None yet, on a server with these feature gates.
-    pub(super) fn new(gates: &Gates) -> Self {
+    pub(crate) fn new(gates: &Gates) -> Self {
         Warnings { gates: *gates, texts: Vec::new(), chars: 0 }
     }
 
     /// Whether a feature gate is open.
-    pub(super) fn enabled(&self, gate: Gate) -> bool {
+    pub(crate) fn enabled(&self, gate: Gate) -> bool {
         self.gates.enabled(gate)
     }
 
     /// Adds a warning, unless it is there already or there is no room.
-    pub(super) fn add(&mut self, text: fmt::Arguments<'_>) {
+    pub(crate) fn add(&mut self, text: fmt::Arguments<'_>) {
         if self.is_full() {
             return;
         }
@@ -46,11 +46,11 @@ impl Warnings {
     }
 
     /// Whether everything that is added now is lost.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.chars >= TOTAL_CHARS_MAX
     }
 
-    pub(super) fn into_texts(self) -> Vec<String> {
+    pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts
     }
 }

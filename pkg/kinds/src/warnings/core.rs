@@ -12,7 +12,7 @@ const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// A `ResourceQuota` that is created: requests are no more than limits. Those of processor and memory
 /// have a short name too.
-pub(super) fn resource_quota(quota: &Object, out: &mut Warnings) {
+pub(crate) fn resource_quota(quota: &Object, out: &mut Warnings) {
     let Some(hard) = get_object(quota, &["spec", "hard"]) else { return };
     let amount = |name: &str| text(hard, name).parse::<Quantity>().ok();
     for resource in ["cpu", "memory", "storage", "ephemeral-storage"] {
@@ -29,7 +29,7 @@ pub(super) fn resource_quota(quota: &Object, out: &mut Warnings) {
 }
 
 /// A `Secret`: the key of a TLS secret is that of its certificate.
-pub(super) fn secret(secret: &Object, out: &mut Warnings) {
+pub(crate) fn secret(secret: &Object, out: &mut Warnings) {
     if text(secret, "type") != "kubernetes.io/tls" {
         return;
     }
@@ -41,7 +41,7 @@ pub(super) fn secret(secret: &Object, out: &mut Warnings) {
 }
 
 /// A `ServiceAccount`, if it has an annotation that the old one, if any, had not.
-pub(super) fn service_account(account: &Object, old: Option<&Object>, out: &mut Warnings) {
+pub(crate) fn service_account(account: &Object, old: Option<&Object>, out: &mut Warnings) {
     let had = old.is_some_and(|old| annotation(old, MOUNTABLE_SECRETS).is_some());
     if !had && annotation(account, MOUNTABLE_SECRETS).is_some() {
         out.add(format_args!(

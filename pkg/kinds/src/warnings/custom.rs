@@ -43,7 +43,7 @@ const STRING_FORMATS: [&str; 26] = [
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 /// A `CustomResourceDefinition`: formats that are not known, and were not in the old one, if any.
-pub(super) fn definition(definition: &Object, old: Option<&Object>, out: &mut Warnings) {
+pub(crate) fn definition(definition: &Object, old: Option<&Object>, out: &mut Warnings) {
     let mut known = BTreeSet::new();
     if let Some(old) = old {
         unrecognized_formats(old, &mut |format| _ = known.insert(format));
@@ -98,7 +98,7 @@ fn is_recognized(kind: &str, format: &str) -> bool {
 
 /// What upstream warns of when a custom object is created, or replaces an old one (but not its status
 /// alone): new finalizers without a domain.
-pub(super) fn custom_object(new: &Object, old: Option<&Object>) -> Vec<String> {
+pub(crate) fn custom_object(new: &Object, old: Option<&Object>) -> Vec<String> {
     let finalizers =
         |object| child(object, "metadata").into_iter().flat_map(|meta| texts(meta, "finalizers"));
     if child(new, "metadata").is_none_or(|meta| list(meta, "finalizers").is_empty()) {

@@ -18,7 +18,7 @@ const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const SLICE_MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 
 /// A `Service`.
-pub(super) fn service(service: &Object, out: &mut Warnings) {
+pub(crate) fn service(service: &Object, out: &mut Warnings) {
     if annotation(service, TOPOLOGY_HINTS).is_some() {
         out.add(format_args!(
             "annotation {TOPOLOGY_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
@@ -72,7 +72,7 @@ fn ignored_when_headless(spec: &Object, out: &mut Warnings) {
 }
 
 /// The status of a `Service` or an `Ingress`.
-pub(super) fn load_balancer_status(object: &Object, out: &mut Warnings) {
+pub(crate) fn load_balancer_status(object: &Object, out: &mut Warnings) {
     let path = Path::root("status.loadBalancer.ingress");
     let ingress = get_list(object, &["status", "loadBalancer", "ingress"]);
     for (index, ingress) in ingress.iter().enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn load_balancer_status(object: &Object, out: &mut Warnings) {
 }
 
 /// The status of a `Pod`.
-pub(super) fn pod_status(pod: &Object, out: &mut Warnings) {
+pub(crate) fn pod_status(pod: &Object, out: &mut Warnings) {
     let Some(status) = child(pod, "status") else { return };
     let path = Path::root("status");
     for member in ["podIPs", "hostIPs"] {
@@ -92,7 +92,7 @@ pub(super) fn pod_status(pod: &Object, out: &mut Warnings) {
 }
 
 /// An `Endpoints`.
-pub(super) fn endpoints(endpoints: &Object, out: &mut Warnings) {
+pub(crate) fn endpoints(endpoints: &Object, out: &mut Warnings) {
     if managed_by(endpoints, ENDPOINTS_MANAGED_BY) == Some("endpoint-controller") {
         return;
     }
@@ -106,14 +106,19 @@ pub(super) fn endpoints(endpoints: &Object, out: &mut Warnings) {
 }
 
 /// The type of the addresses of an `EndpointSlice`. The path is upstream's.
-pub(super) fn address_type(slice: &Object, out: &mut Warnings) {
+pub(crate) fn address_type(slice: &Object, out: &mut Warnings) {
     if text(slice, "addressType") == "FQDN" {
         out.add(format_args!("spec.addressType: FQDN endpoints are deprecated"));
     }
 }
 
+pub(crate) fn new_endpoint_slice(slice: &Object, out: &mut Warnings) {
+    address_type(slice, out);
+    endpoint_slice(slice, out);
+}
+
 /// The addresses of an `EndpointSlice`.
-pub(super) fn endpoint_slice(slice: &Object, out: &mut Warnings) {
+pub(crate) fn endpoint_slice(slice: &Object, out: &mut Warnings) {
     if matches!(
         managed_by(slice, SLICE_MANAGED_BY),
         Some("endpointslice-controller.k8s.io" | "endpointslicemirroring-controller.k8s.io")
@@ -127,7 +132,7 @@ pub(super) fn endpoint_slice(slice: &Object, out: &mut Warnings) {
 }
 
 /// An `Ingress` that is created.
-pub(super) fn ingress(ingress: &Object, out: &mut Warnings) {
+pub(crate) fn ingress(ingress: &Object, out: &mut Warnings) {
     let class = get_str(ingress, &["spec", "ingressClassName"]);
     if annotation(ingress, INGRESS_CLASS).is_some() && class.is_none() {
         out.add(format_args!(
@@ -138,7 +143,7 @@ pub(super) fn ingress(ingress: &Object, out: &mut Warnings) {
 }
 
 /// A `NetworkPolicy`.
-pub(super) fn network_policy(policy: &Object, out: &mut Warnings) {
+pub(crate) fn network_policy(policy: &Object, out: &mut Warnings) {
     let Some(spec) = child(policy, "spec") else { return };
     for (direction, peers, root) in [("ingress", "from", "spec.ingress"), ("egress", "to", "spec.egress")] {
         let root = Path::root(root);

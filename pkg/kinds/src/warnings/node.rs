@@ -32,12 +32,12 @@ const OLD_LABELS: [(&str, &str); 8] = [
 ];
 
 /// What is said of a label that nodes no longer have.
-pub(super) fn old_label(key: &str) -> Option<&'static str> {
+pub(crate) fn old_label(key: &str) -> Option<&'static str> {
     OLD_LABELS.iter().find(|(label, _)| *label == key).map(|(_, message)| *message)
 }
 
 /// A `Node`.
-pub(super) fn node(node: &Object, out: &mut Warnings) {
+pub(crate) fn node(node: &Object, out: &mut Warnings) {
     let Some(spec) = child(node, "spec") else { return };
     if child(spec, "configSource").is_some() {
         out.add(format_args!("spec.configSource: the feature is removed"));
@@ -52,7 +52,7 @@ pub(super) fn node(node: &Object, out: &mut Warnings) {
 }
 
 /// A `RuntimeClass`. The warning does not name the label.
-pub(super) fn runtime_class(class: &Object, out: &mut Warnings) {
+pub(crate) fn runtime_class(class: &Object, out: &mut Warnings) {
     let Some(scheduling) = child(class, "scheduling") else { return };
     for message in pairs(scheduling, "nodeSelector").filter_map(|(key, _)| old_label(key)) {
         out.add(format_args!("scheduling.nodeSelector: {message}"));
@@ -61,7 +61,7 @@ pub(super) fn runtime_class(class: &Object, out: &mut Warnings) {
 
 /// A `NodeSelectorTerm`. Required terms have their values checked by validation; only preferred ones
 /// are checked here.
-pub(super) fn selector_term(path: &Path<'_>, term: &Object, check_values: bool, out: &mut Warnings) {
+pub(crate) fn selector_term(path: &Path<'_>, term: &Object, check_values: bool, out: &mut Warnings) {
     let path = path.child("matchExpressions");
     for (index, expression) in children(term, "matchExpressions").enumerate() {
         let path = path.index(index);
@@ -73,7 +73,7 @@ pub(super) fn selector_term(path: &Path<'_>, term: &Object, check_values: bool, 
 }
 
 /// A `LabelSelector` that is meant for nodes.
-pub(super) fn label_selector(path: &Path<'_>, selector: &Object, out: &mut Warnings) {
+pub(crate) fn label_selector(path: &Path<'_>, selector: &Object, out: &mut Warnings) {
     let expressions = path.child("matchExpressions");
     for (index, expression) in children(selector, "matchExpressions").enumerate() {
         expression_key(&expressions.index(index), expression, out);

@@ -1,14 +1,13 @@
 //! Volumes, claims, classes and drivers of storage (`pkg/api/{persistentvolume,persistentvolumeclaim,
 //! storage}/util.go`, `pkg/registry/storage/csidriver`).
 
-use super::annotation;
 use super::collector::Warnings;
 use super::containers::fractions;
-use super::node;
 use super::volumes::old_drivers;
+use super::{annotation, node};
 use api::tree::{child, children, list, text};
-use apimachinery::features::Gate;
 use apimachinery::field::Path;
+use component_base::features::Gate;
 use schema::object::{Object, get_list, get_object};
 
 const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
@@ -25,7 +24,7 @@ const OLD_DRIVERS: [(&str, &str); 6] = [
 ];
 
 /// A `PersistentVolume`.
-pub(super) fn persistent_volume(volume: &Object, out: &mut Warnings) {
+pub(crate) fn persistent_volume(volume: &Object, out: &mut Warnings) {
     old_class(volume, out);
     if annotation(volume, OLD_MOUNT_OPTIONS).is_some() {
         out.add(format_args!(
@@ -50,7 +49,7 @@ pub(super) fn persistent_volume(volume: &Object, out: &mut Warnings) {
 }
 
 /// A `PersistentVolumeClaim`.
-pub(super) fn claim(claim: &Object, out: &mut Warnings) {
+pub(crate) fn claim(claim: &Object, out: &mut Warnings) {
     old_class(claim, out);
     if let Some(spec) = child(claim, "spec") {
         claim_spec(&Path::root("spec"), spec, out);
@@ -66,7 +65,7 @@ fn old_class(object: &Object, out: &mut Warnings) {
 }
 
 /// The spec of a claim: quantities of storage are whole bytes.
-pub(super) fn claim_spec(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
+pub(crate) fn claim_spec(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
     let Some(resources) = child(spec, "resources") else { return };
     let path = path.child("resources");
     for list in ["requests", "limits"] {
@@ -75,7 +74,7 @@ pub(super) fn claim_spec(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
 }
 
 /// A `StorageClass`.
-pub(super) fn class(class: &Object, out: &mut Warnings) {
+pub(crate) fn class(class: &Object, out: &mut Warnings) {
     let path = Path::root("allowedTopologies");
     for (index, term) in children(class, "allowedTopologies").enumerate() {
         let path = path.index(index);
@@ -89,7 +88,7 @@ pub(super) fn class(class: &Object, out: &mut Warnings) {
 }
 
 /// A `CSIStorageCapacity`.
-pub(super) fn capacity(capacity: &Object, out: &mut Warnings) {
+pub(crate) fn capacity(capacity: &Object, out: &mut Warnings) {
     if let Some(topology) = child(capacity, "nodeTopology") {
         node::label_selector(&Path::root("nodeTopology"), topology, out);
     }
@@ -97,7 +96,7 @@ pub(super) fn capacity(capacity: &Object, out: &mut Warnings) {
 
 /// A `CSIDriver` that asks for tokens should say whether it can take them as secrets. If it is replaced,
 /// that is said only when it asks for others than before.
-pub(super) fn csi_driver(driver: &Object, old: Option<&Object>, out: &mut Warnings) {
+pub(crate) fn csi_driver(driver: &Object, old: Option<&Object>, out: &mut Warnings) {
     let Some(spec) = child(driver, "spec") else { return };
     if !out.enabled(Gate::CSIServiceAccountTokenSecrets)
         || list(spec, "tokenRequests").is_empty()

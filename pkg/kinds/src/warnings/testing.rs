@@ -3,7 +3,7 @@
 
 use super::{on_create, on_update};
 use api::resources::{Resource, all};
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 

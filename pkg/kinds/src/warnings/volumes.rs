@@ -3,8 +3,8 @@
 use super::collector::Warnings;
 use super::storage;
 use api::tree::children;
-use apimachinery::features::Gate;
 use apimachinery::field::Path;
+use component_base::features::Gate;
 use schema::object::{Object, get_object};
 
 /// A driver that can be had back for a while ([`Gate::GitRepoVolumeDriver`]), and what is said of it then.
@@ -55,7 +55,7 @@ pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &s
 #[cfg(test)]
 mod tests {
     use crate::warnings::testing::{created, created_with};
-    use apimachinery::features::{Gate, Gates};
+    use component_base::features::{Gate, Gates};
     use jsontree::json;
 
     #[test]

@@ -2,7 +2,7 @@
 //! the template (`pkg/registry/{apps,batch,core}`, `pkg/api/job/warnings.go`).
 
 use super::collector::Warnings;
-use super::{annotation, name, pod, storage};
+use super::{annotation, generation_changed, name, pod, storage};
 use api::tree::{child, children, integer, text};
 use apimachinery::field::Path;
 use apimachinery::names::is_dns1123_label;
@@ -17,13 +17,13 @@ const COMPLETIONS_MAX: i64 = 100_000;
 const PARALLELISM_MAX: i64 = 10_000;
 
 /// A `Pod` that is created.
-pub(super) fn pod(object: &Object, out: &mut Warnings) {
+pub(crate) fn pod(object: &Object, out: &mut Warnings) {
     label_name(object, "the Pod's hostname", out);
     pod::pod(object, out);
 }
 
 /// A workload whose name begins the names of its pods.
-pub(super) fn named_after(object: &Object, out: &mut Warnings) {
+pub(crate) fn named_after(object: &Object, out: &mut Warnings) {
     label_name(object, "Pod names and hostnames", out);
 }
 
@@ -39,31 +39,67 @@ fn label_name(object: &Object, place: &str, out: &mut Warnings) {
 }
 
 /// The template of any workload but a `CronJob`.
-pub(super) fn template(object: &Object, out: &mut Warnings) {
+pub(crate) fn template(object: &Object, out: &mut Warnings) {
     let Some(template) = get_object(object, &["spec", "template"]) else { return };
     pod::template(&Path::root("spec.template"), template, out);
 }
 
+pub(crate) fn named_template(object: &Object, out: &mut Warnings) {
+    named_after(object, out);
+    template(object, out);
+}
+
+pub(crate) fn template_update(new: &Object, old: &Object, out: &mut Warnings) {
+    if generation_changed(new, old) {
+        template(new, out);
+    }
+}
+
+/// Upstream mixes up the arguments, so that it is the old template that is warned of.
+pub(crate) fn replication_controller_update(new: &Object, old: &Object, out: &mut Warnings) {
+    if generation_changed(new, old) {
+        template(old, out);
+    }
+}
+
+pub(crate) fn daemon_set_update(new: &Object, old: &Object, out: &mut Warnings) {
+    if template_generation(new) != template_generation(old) {
+        template(new, out);
+    }
+}
+
+pub(crate) fn pod_template_update(new: &Object, old: &Object, out: &mut Warnings) {
+    if generation_changed(new, old) {
+        pod_template(new, out);
+    }
+}
+
+pub(crate) fn job_update(new: &Object, old: &Object, out: &mut Warnings) {
+    if generation_changed(new, old) {
+        job_spec(new, out);
+    }
+}
+
 /// A `PodTemplate`.
-pub(super) fn pod_template(object: &Object, out: &mut Warnings) {
+pub(crate) fn pod_template(object: &Object, out: &mut Warnings) {
     let Some(template) = child(object, "template") else { return };
     pod::template(&Path::root("template"), template, out);
 }
 
 /// The count of the changes of a `DaemonSet`'s template.
-pub(super) fn template_generation(object: &Object) -> i64 {
+pub(crate) fn template_generation(object: &Object) -> i64 {
     annotation(object, TEMPLATE_GENERATION).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 /// A `StatefulSet` that is created.
-pub(super) fn stateful_set(object: &Object, out: &mut Warnings) {
+pub(crate) fn stateful_set(object: &Object, out: &mut Warnings) {
     template(object, out);
     claim_templates(object, false, out);
     revision_history(object, out);
 }
 
 /// A `StatefulSet` that is replaced; `changed` if its spec is.
-pub(super) fn stateful_set_update(object: &Object, changed: bool, out: &mut Warnings) {
+pub(crate) fn stateful_set_update(object: &Object, changed: bool, out: &mut Warnings) {
     if changed {
         template(object, out);
     }
@@ -93,25 +129,25 @@ fn revision_history(object: &Object, out: &mut Warnings) {
 }
 
 /// A `Job` that is created.
-pub(super) fn job(object: &Object, out: &mut Warnings) {
+pub(crate) fn job(object: &Object, out: &mut Warnings) {
     named_after(object, out);
     job_spec(object, out);
 }
 
 /// The spec of a `Job`.
-pub(super) fn job_spec(object: &Object, out: &mut Warnings) {
+pub(crate) fn job_spec(object: &Object, out: &mut Warnings) {
     job_spec_at(&Path::root("spec"), child(object, "spec"), out);
 }
 
 /// A `CronJob` that is created.
-pub(super) fn cron_job(object: &Object, out: &mut Warnings) {
+pub(crate) fn cron_job(object: &Object, out: &mut Warnings) {
     named_after(object, out);
     cron_job_spec(object, out);
 }
 
 /// A `CronJob` that is replaced; `changed` if its spec is. Validation refuses new time zones in
 /// schedules, so that an old one is met only here.
-pub(super) fn cron_job_update(object: &Object, changed: bool, out: &mut Warnings) {
+pub(crate) fn cron_job_update(object: &Object, changed: bool, out: &mut Warnings) {
     if changed {
         cron_job_spec(object, out);
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
+use component_base::clock::Clock;
 use divan::Bencher;
 use encryption::cipher::ExtendedGcm;
 use encryption::{Kms, KmsFactory, KmsProvider, KmsVersion};

@@ -8,10 +8,10 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::field::joined;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 use arc_swap::ArcSwapOption;
+use component_base::clock::Clock;
 use encryption::cipher::ExtendedGcm;
 use encryption::{Error, Random};
 use smallvec::SmallVec;

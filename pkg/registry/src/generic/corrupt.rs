@@ -3,11 +3,11 @@
 
 use api::options::IGNORE_STORE_READ_ERROR;
 use api::resources::StorageSpec;
-use apimachinery::features::Gate;
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Cause, Details, Status};
 use cacher::{Damage, Element, Scope};
+use component_base::features::Gate;
 use storage::Written;
 
 use super::{Registry, Result, StoredResource, Target, error};

@@ -1,10 +1,10 @@
 //! Lists and pages, with the freshness rules of `resourceVersion` and `resourceVersionMatch`.
 
 use api::options::ListOptions;
-use apimachinery::features::Gate;
 use apimachinery::sharding::Shards;
 use apimachinery::status::Status;
 use cacher::{Freshness, Items, ListQuery, Page, Predicate};
+use component_base::features::Gate;
 use storage::Error as StorageError;
 
 use super::convert::Conversion;

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-use api::resources::{self, Resource, StorageSpec};
-use apimachinery::features::Release;
+use api::resources;
+use api::resources::{Resource, StorageSpec};
 use apimachinery::status::Status;
 use bytes::Bytes;
+use component_base::features::Release;
 
 use super::Result;
 use crate::codec;

@@ -15,7 +15,7 @@ mod stale;
 mod too_large;
 mod update;
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use api::options::DeleteOptions;
 use api::resources::Resource;
-use apimachinery::clock::TestClock;
+
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
@@ -31,6 +31,7 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cacher::Delegator;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 use kinds::validation::kinds::Settings;
 use schema::object::Object;

@@ -1,7 +1,7 @@
 //! The spans of writes, under upstream's names (apiserver `storage/etcd3/store.go`) whatever the store is, so that
 //! who looks for slow writes finds them in one place.
 
-use apimachinery::trace::Span;
+use component_base::trace::Span;
 use storage::Updated;
 
 use super::Target;

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 use super::range::AddressRange;
 

@@ -17,8 +17,7 @@ use storage::{Error, KeyQueues, KeyValue, Revision, Storage, Update};
 use super::bitmap::{Bitmap, PortRange};
 use super::figures::Figures;
 use super::ports::{self, Pool, PortError};
-use crate::generic::error;
-use crate::generic::{Entropy, Result};
+use crate::generic::{Entropy, Result, error};
 
 const API_VERSION: &str = "v1";
 const KIND: &str = "RangeAllocation";

@@ -11,7 +11,7 @@ mod racing;
 mod sequences;
 mod stored_ports;
 
-use apimachinery::features::Gates;
+use component_base::features::Gates;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,10 +19,10 @@ use std::time::Duration;
 
 use api::options::DeleteOptions;
 use api::resources::{self, Resource};
-use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use cacher::Delegator;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 use storage::memory::Memory;
 use tokio::task::AbortHandle;

@@ -2,8 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schema::builtin;
-use schema::json_write;
+use schema::{builtin, json_write};
 use schema::proto::{Envelope, decode};
 use schema::transcode::to_json;
 

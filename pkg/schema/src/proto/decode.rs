@@ -4,10 +4,9 @@ use apimachinery::time::{UnixTime, format_duration};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use jsontree::{Number, Value, push_null};
 
-use super::Error;
-use super::first_error;
 use super::index::{Slot, Slots, each, entry};
 use super::wire::{BYTES, Reader};
+use super::{Error, first_error};
 use crate::memory::DecodeBudget;
 use crate::object::Object;
 use crate::scalar;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::wire::{Reader, bytes_len, put_bytes, put_varint};
 use super::{Error, first_error, index};
-use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_TYPEMETA as TYPE_META;
-use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_UNKNOWN as UNKNOWN;
+use crate::builtin::{
+    IO_K8S_APIMACHINERY_PKG_RUNTIME_TYPEMETA as TYPE_META, IO_K8S_APIMACHINERY_PKG_RUNTIME_UNKNOWN as UNKNOWN,
+};
 use crate::text::go_text;
 
 /// What every enveloped object begins with.

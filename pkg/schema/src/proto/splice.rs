@@ -4,8 +4,10 @@
 use super::envelope::{begin, end, envelope_len};
 use super::wire::{BYTES, Reader, put_bytes, put_varint, varint_len};
 use super::{Error, TypeMetaHead};
-use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
-use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
+use crate::builtin::{
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL,
+};
 
 /// `ObjectMeta.resourceVersion`.
 const RESOURCE_VERSION: u32 = 6;

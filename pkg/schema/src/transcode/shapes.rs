@@ -4,13 +4,12 @@ use apimachinery::time::{UnixTime, format_duration};
 
 use super::{Error, Version, Writer};
 use crate::json_write::{write_raw, write_string};
-use crate::proto;
 use crate::proto::decode::{instant, raw_text};
 use crate::proto::index::Slot;
 use crate::proto::wire::Reader;
-use crate::scalar;
 use crate::table::{Field, Message, Shape, Type};
 use crate::text::go_text;
+use crate::{proto, scalar};
 
 impl Writer<'_> {
     /// A message of any shape.

@@ -17,17 +17,17 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, Uri};
 
-use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_notes::{Least, Sent};
 use apimachinery::status::Status;
-use apimachinery::trace::{Latencies, Span, Step};
 use apimachinery::user_info::UserInfo;
 use audit::{
     BodyObjectMeta, Content, Event, Figures, Level, ObjectReference, Policy, RequestRecord, ResponseStatus,
     Sink, Stage, Verdict,
 };
 use authorization::Attributes;
+use component_base::clock::Clock;
+use component_base::trace::{Latencies, Span, Step};
 use endpoints::routing::dispatch::{Response, Tunnel};
 
 use body::{BodyBuffer, MemoryBudget, MemoryPermit};

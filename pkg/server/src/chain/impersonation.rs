@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use http::HeaderMap;
 
-use apimachinery::features::{Gate, Gates};
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use authentication::Authenticated;
 use authorization::Authorizer;
+use component_base::features::{Gate, Gates};
 use tokio::time::Instant;
 
 use crate::metrics::{Filter, Impersonations};

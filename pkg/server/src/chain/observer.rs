@@ -12,13 +12,13 @@ use http::request::Parts;
 use http::{StatusCode, Uri};
 use tokio::time::Instant;
 
-use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
-use apimachinery::trace::{Span, Step};
 use authentication::{Authenticated, Unauthenticated};
 use authorization::{Authorized, Unauthorized};
+use component_base::clock::Clock;
+use component_base::trace::{Span, Step};
 use endpoints::routing::dispatch::{Progress, Response};
 
 use super::audit::{AuditRecord, Auditor, RecordedRequest, until_closed};

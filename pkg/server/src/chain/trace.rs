@@ -8,8 +8,8 @@ use http::request::Parts;
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
-use apimachinery::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
 use apimachinery::user_info::{GROUP_MASTERS, GROUP_MONITORING, UserInfo};
+use component_base::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
 use endpoints::observed::{ObservedBody, SendResult};
 use endpoints::routing::dispatch::Response;
 

@@ -8,8 +8,7 @@ mod tests;
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::task::ready;
 use std::time::Duration;
 

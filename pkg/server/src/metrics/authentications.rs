@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use authentication::{Authenticated, Unauthenticated};
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 /// Upper bounds of durations, as texts and in microseconds.
 pub(super) const BOUNDS: [(&str, u64); 15] = [

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use authorization::{Authorized, Unauthorized};
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 use super::authentications::BOUNDS;
 

@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 use tokio::time::Instant;
 
 const SECONDS: Family = Family::histogram(

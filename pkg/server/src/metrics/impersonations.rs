@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
+use component_base::metrics::Histogram;
 
 use super::authentications::BOUNDS;
 use crate::chain::impersonation::Mode;

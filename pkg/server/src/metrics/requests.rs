@@ -21,9 +21,9 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 
-use apimachinery::histogram::Histogram;
 use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
+use component_base::metrics::Histogram;
 use jsontree::same;
 
 use bodies::Bodies;

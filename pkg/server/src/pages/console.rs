@@ -25,8 +25,7 @@ use crate::limits::flow::Fairness;
 use crate::limits::seats::Seats;
 use crate::metrics::Metrics;
 use crate::pages::{Context, Pages};
-use crate::process;
-use crate::respond;
+use crate::{process, respond};
 pub use families::histograms;
 pub(crate) use requests::{Requests, Stage, Tracked};
 

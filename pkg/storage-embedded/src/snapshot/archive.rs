@@ -1,11 +1,10 @@
 //! Reading a snapshot: its two ends when it is opened, a part of it when somebody asks for a key.
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::{fmt, io};
 
 use bytes::{Buf, Bytes};
 use storage::mvcc::{Archive, ArchivedKey, Change, Part, REVISION_EMPTY};

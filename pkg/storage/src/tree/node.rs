@@ -9,9 +9,8 @@
 //!   borrow from it, which would copy two nodes where one will do.
 
 use std::cmp::Ordering;
-use std::mem;
-use std::slice;
 use std::sync::Arc;
+use std::{mem, slice};
 
 use smallvec::SmallVec;
 

@@ -1,7 +1,7 @@
 //! What upstream serves under these flags.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
-use apimachinery::features::{Effective, Gate};
+use component_base::features::{Effective, Gate};
 
 use super::*;
 

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
 use apimachinery::time::UnixTime;
+use component_base::metrics::Histogram;
 
 use super::SignerError;
 

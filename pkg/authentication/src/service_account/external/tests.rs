@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use serde_json::json;
 
 use super::*;

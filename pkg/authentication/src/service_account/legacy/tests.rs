@@ -1,7 +1,7 @@
 //! Claims about the tokens of Secrets.
 #![allow(clippy::unwrap_used)]
 
-use apimachinery::clock::TestClock;
+use component_base::clock::TestClock;
 use serde_json::{Value, json};
 
 use apimachinery::request_notes::Notes;

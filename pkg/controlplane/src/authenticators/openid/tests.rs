@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use component_base::clock::Clock;
 use jsontree::{Value, json};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{KeyPair, PublicKeyData};
@@ -220,7 +220,7 @@ async fn a_changed_file_counts_if_it_is_valid() {
     let (server, file) = server_of(provider.configuration(&mappings("one:"))).await;
     let token = provider.token(&key, &json!({}));
     until_known(&server, &token, "one:ann").await;
-    let hash = authentication::oidc::label_hash(crate::identity_lease::of_this_machine().as_bytes());
+    let hash = authentication::oidc::label_hash(crate::identity::of_this_machine().as_bytes());
     std::fs::write(&file, provider.configuration(&json!({}))).unwrap();
     until_counted(&server, &format!("{RELOADS}\"{hash}\",status=\"failure\"}} 1")).await;
     assert_eq!(who(&server, &token).await.map(|user| user["username"].clone()), Some(json!("one:ann")));

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use ::audit::{Event, FileOptions, Format, Level, RequestRecord, Stage};
-use apimachinery::clock::TestClock;
 use apimachinery::request_context::AuditId;
 use apimachinery::time::UnixTime;
+use component_base::clock::TestClock;
 use jsontree::{Value, json};
 
 use super::*;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
-use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
 use bytes::Bytes;
+use component_base::metrics::Histogram;
+use component_base::trace::{Span, Step};
 use server::metrics::Collector;
 use slab::Slab;
 use storage::{

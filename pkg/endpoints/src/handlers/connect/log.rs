@@ -1,10 +1,10 @@
 //! `pods/log`: what a container says, from its kubelet.
 
 use api::resources::Resource;
-use apimachinery::features::Gate;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Status};
 use bytes::BytesMut;
+use component_base::features::Gate;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
 use http_body_util::BodyExt;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use apimachinery::clock::TestClock;
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
 use apimachinery::time::UnixTime;
+use component_base::clock::TestClock;
 use jsontree::json;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};

@@ -1,23 +1,22 @@
 //! Which fields stand behind which gate, kind by kind.
 
-use api::resources::Resource;
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 
 use super::Gated;
 
 /// Names of members, one step each.
-pub(super) type Path = &'static [&'static str];
+pub(crate) type Path = &'static [&'static str];
 
 /// A step into every item of a list, or every value of a map.
-pub(super) const EACH: &str = "*";
+pub(crate) const EACH: &str = "*";
 
 /// Gated fields below one place of an object. [`EACH`] in the path of the place pairs the items of the new
 /// and the old object by their positions.
-pub(super) struct Place {
-    pub(super) at: Path,
-    pub(super) fields: &'static [Gated],
+pub(crate) struct Place {
+    pub(crate) at: Path,
+    pub(crate) fields: &'static [Gated],
     /// The subresource through which these are not dropped, although it writes them.
-    pub(super) not_through: Option<&'static str>,
+    pub(crate) not_through: Option<&'static str>,
 }
 
 const fn place(at: Path, fields: &'static [Gated]) -> Place {
@@ -209,14 +208,14 @@ const POD_STATUS: &[Gated] = &[
     unjudged(&[&["status", "nodeAllocatableResourceClaimStatuses"]]),
 ];
 
-const POD: &[Place] = &[place(&["spec"], POD_SPEC), place(&[], POD_STATUS)];
+pub(crate) const POD: &[Place] = &[place(&["spec"], POD_SPEC), place(&[], POD_STATUS)];
 
-const TEMPLATE: Place = place(&["spec", "template", "spec"], POD_SPEC);
+pub(crate) const TEMPLATE: Place = place(&["spec", "template", "spec"], POD_SPEC);
 
-const TERMINATING: Place =
+pub(crate) const TERMINATING: Place =
     place(&["status"], &[behind(Gate::DeploymentReplicaSetTerminatingReplicas, &[&["terminatingReplicas"]])]);
 
-const STATEFUL_SET: &[Place] = &[
+pub(crate) const STATEFUL_SET: &[Place] = &[
     TEMPLATE,
     place(
         &["spec", "updateStrategy", "rollingUpdate"],
@@ -224,11 +223,12 @@ const STATEFUL_SET: &[Place] = &[
     ),
 ];
 
-const CRON_JOB: &[Place] = &[place(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)];
+pub(crate) const CRON_JOB: &[Place] =
+    &[place(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)];
 
-const POD_TEMPLATE: &[Place] = &[place(&["template", "spec"], POD_SPEC)];
+pub(crate) const POD_TEMPLATE: &[Place] = &[place(&["template", "spec"], POD_SPEC)];
 
-const NODE: &[Place] = &[
+pub(crate) const NODE: &[Place] = &[
     // These have no gate any more, but go the same way.
     place(&["spec"], &[never(&[&["configSource"]])]),
     place(&["status"], &[never(&[&["config"]])]),
@@ -242,10 +242,10 @@ const NODE: &[Place] = &[
     },
 ];
 
-const VOLUME: &[Place] =
+pub(crate) const VOLUME: &[Place] =
     &[place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])])];
 
-const CLAIM_OF_VOLUME: &[Place] = &[
+pub(crate) const CLAIM_OF_VOLUME: &[Place] = &[
     place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])]),
     place(
         &["status"],
@@ -258,17 +258,17 @@ const CLAIM_OF_VOLUME: &[Place] = &[
     ),
 ];
 
-const AUTOSCALER: &[Place] = &[place(
+pub(crate) const AUTOSCALER: &[Place] = &[place(
     &["spec", "behavior"],
     &[behind(Gate::HPAConfigurableTolerance, &[&["scaleDown", "tolerance"], &["scaleUp", "tolerance"]])],
 )];
 
-const ENDPOINT_SLICE: &[Place] = &[place(
+pub(crate) const ENDPOINT_SLICE: &[Place] = &[place(
     &[],
     &[behind(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
 )];
 
-const LEASE: &[Place] = &[place(
+pub(crate) const LEASE: &[Place] = &[place(
     &["spec"],
     &[
         behind(Gate::CoordinatedLeaderElection, &[&["strategy"]]),
@@ -276,7 +276,7 @@ const LEASE: &[Place] = &[place(
     ],
 )];
 
-const CSI_DRIVER: &[Place] = &[place(
+pub(crate) const CSI_DRIVER: &[Place] = &[place(
     &["spec"],
     &[
         behind(Gate::MutableCSINodeAllocatableCount, &[&["nodeAllocatableUpdatePeriodSeconds"]]),
@@ -285,7 +285,7 @@ const CSI_DRIVER: &[Place] = &[place(
     ],
 )];
 
-const VOLUME_ATTACHMENT: &[Place] = &[place(
+pub(crate) const VOLUME_ATTACHMENT: &[Place] = &[place(
     &["status"],
     &[
         behind(Gate::MutableCSINodeAllocatableCount, &[&["attachError", "errorCode"]]),
@@ -293,10 +293,10 @@ const VOLUME_ATTACHMENT: &[Place] = &[place(
     ],
 )];
 
-const DEVICE_CLASS: &[Place] =
+pub(crate) const DEVICE_CLASS: &[Place] =
     &[place(&["spec"], &[behind(Gate::DRAExtendedResource, &[&["extendedResourceName"]])])];
 
-const RESOURCE_SLICE: &[Place] = &[place(
+pub(crate) const RESOURCE_SLICE: &[Place] = &[place(
     &["spec"],
     &[
         behind(Gate::DRADeviceTaints, &[&["devices", EACH, "taints"]]),
@@ -395,9 +395,10 @@ const RESOURCE_CLAIM_STATUS: &[Gated] = &[
     ),
 ];
 
-const RESOURCE_CLAIM: &[Place] = &[place(&["spec"], RESOURCE_CLAIM_SPEC), place(&[], RESOURCE_CLAIM_STATUS)];
+pub(crate) const RESOURCE_CLAIM: &[Place] =
+    &[place(&["spec"], RESOURCE_CLAIM_SPEC), place(&[], RESOURCE_CLAIM_STATUS)];
 
-const RESOURCE_CLAIM_TEMPLATE: &[Place] = &[place(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];
+pub(crate) const RESOURCE_CLAIM_TEMPLATE: &[Place] = &[place(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];
 
 /// Of pod groups, and of the templates that workloads have for them.
 const POD_GROUP_SPEC: &[Gated] = &[
@@ -410,33 +411,6 @@ const POD_GROUP_SPEC: &[Gated] = &[
     unjudged(&[&["priority"]]),
 ];
 
-const POD_GROUP: &[Place] = &[place(&["spec"], POD_GROUP_SPEC)];
+pub(crate) const POD_GROUP: &[Place] = &[place(&["spec"], POD_GROUP_SPEC)];
 
-const WORKLOAD: &[Place] = &[place(&["spec", "podGroupTemplates", EACH], POD_GROUP_SPEC)];
-
-/// Where a kind has gated fields.
-pub(super) fn of(row: &Resource<'_>) -> &'static [Place] {
-    match (row.group, row.plural) {
-        ("", "pods") => POD,
-        ("", "podtemplates") => POD_TEMPLATE,
-        ("", "replicationcontrollers") | ("apps", "daemonsets") | ("batch", "jobs") => &[TEMPLATE],
-        ("apps", "deployments" | "replicasets") => &[TEMPLATE, TERMINATING],
-        ("apps", "statefulsets") => STATEFUL_SET,
-        ("batch", "cronjobs") => CRON_JOB,
-        ("", "nodes") => NODE,
-        ("", "persistentvolumes") => VOLUME,
-        ("", "persistentvolumeclaims") => CLAIM_OF_VOLUME,
-        ("autoscaling", "horizontalpodautoscalers") => AUTOSCALER,
-        ("discovery.k8s.io", "endpointslices") => ENDPOINT_SLICE,
-        ("coordination.k8s.io", "leases") => LEASE,
-        ("storage.k8s.io", "csidrivers") => CSI_DRIVER,
-        ("storage.k8s.io", "volumeattachments") => VOLUME_ATTACHMENT,
-        ("resource.k8s.io", "deviceclasses") => DEVICE_CLASS,
-        ("resource.k8s.io", "resourceclaims") => RESOURCE_CLAIM,
-        ("resource.k8s.io", "resourceclaimtemplates") => RESOURCE_CLAIM_TEMPLATE,
-        ("resource.k8s.io", "resourceslices") => RESOURCE_SLICE,
-        ("scheduling.k8s.io", "podgroups") => POD_GROUP,
-        ("scheduling.k8s.io", "workloads") => WORKLOAD,
-        _ => &[],
-    }
-}
+pub(crate) const WORKLOAD: &[Place] = &[place(&["spec", "podGroupTemplates", EACH], POD_GROUP_SPEC)];

@@ -2,7 +2,7 @@
 //! labels become part of the selector (KEP-3633, KEP-3243).
 
 use api::tree;
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::{Value, json};
 use schema::object::{self, Object};
 

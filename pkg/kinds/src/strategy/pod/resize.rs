@@ -1,7 +1,7 @@
 //! The `resize` subresource changes resources and nothing else (KEP-1287, KEP-5419).
 
 use api::tree;
-use apimachinery::features::{Gate, Gates};
+use component_base::features::{Gate, Gates};
 use jsontree::Value;
 use schema::object::{self, Object};
 

@@ -1,6 +1,6 @@
 //! Claims about fields behind gates.
 
-use apimachinery::features::Gate;
+use component_base::features::Gate;
 
 use super::*;
 

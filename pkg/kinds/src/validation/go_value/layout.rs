@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The name of a field of the internal type, by the type's definition and the field's JSON name.
-pub(super) fn go_name(definition: &str, name: &str) -> Cow<'static, str> {
+pub(crate) fn go_name(definition: &str, name: &str) -> Cow<'static, str> {
     let own = OWN_NAMES.iter().find(|(types, field, _)| *field == name && definition.contains(types));
     if let Some((_, _, go_name)) = own {
         return Cow::Borrowed(go_name);
@@ -17,7 +17,7 @@ pub(super) fn go_name(definition: &str, name: &str) -> Cow<'static, str> {
 }
 
 /// The JSON names of a type's fields in the order of the internal type, if it is not that of v1.
-pub(super) fn order(definition: &str) -> Option<&'static [&'static str]> {
+pub(crate) fn order(definition: &str) -> Option<&'static [&'static str]> {
     ORDERS.iter().find(|(known, _)| *known == definition).map(|(_, names)| *names)
 }
 

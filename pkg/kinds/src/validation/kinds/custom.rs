@@ -29,7 +29,7 @@ fn in_version<'o>(row: &Resource, object: &'o Object) -> Cow<'o, Object> {
 }
 
 /// What is wrong with a new object.
-pub(super) fn validate(row: &Resource, new: &Object) -> ErrorList {
+pub(crate) fn validate(row: &Resource, new: &Object) -> ErrorList {
     let new = &*in_version(row, new);
     let mut errors = validate_type(row, new);
     if !errors.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn validate(row: &Resource, new: &Object) -> ErrorList {
 }
 
 /// What is wrong with an object that is to replace another through a subresource.
-pub(super) fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> ErrorList {
+pub(crate) fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let (new, old) = (&*in_version(row, new), &*in_version(row, old));
     let mut errors = validate_type(row, new);
     if !errors.is_empty() {

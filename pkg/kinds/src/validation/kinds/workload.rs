@@ -12,10 +12,10 @@ use schema::object::Object;
 use schema::table::Message;
 
 /// The words for a counter that exceeds the number of replicas.
-pub(super) const ABOVE_REPLICAS: &str = "cannot be greater than status.replicas";
+pub(crate) const ABOVE_REPLICAS: &str = "cannot be greater than status.replicas";
 
 /// A selector as errors show it.
-pub(super) fn selector_value(selector: Option<&Object>) -> BadValue {
+pub(crate) fn selector_value(selector: Option<&Object>) -> BadValue {
     match selector {
         Some(selector) => go_value(&LABEL_SELECTOR, selector),
         None => BadValue::Plain("null".to_owned()),
@@ -23,14 +23,14 @@ pub(super) fn selector_value(selector: Option<&Object>) -> BadValue {
 }
 
 /// Whether a selector selects everything.
-pub(super) fn is_empty_selector(selector: &Object) -> bool {
+pub(crate) fn is_empty_selector(selector: &Object) -> bool {
     child(selector, "matchLabels").is_none_or(Object::is_empty)
         && list(selector, "matchExpressions").is_empty()
 }
 
 /// Validates the `selector` of a spec, which must be there and must not be empty. `path` is that of the
 /// spec, `kind` the name of the kind in messages.
-pub(super) fn required_selector(path: &Path<'_>, spec: &Object, kind: &str, errors: &mut ErrorList) {
+pub(crate) fn required_selector(path: &Path<'_>, spec: &Object, kind: &str, errors: &mut ErrorList) {
     let path = path.child("selector");
     let Some(selector) = child(spec, "selector") else {
         errors.push(Error::required(&path, ""));
@@ -44,7 +44,7 @@ pub(super) fn required_selector(path: &Path<'_>, spec: &Object, kind: &str, erro
 }
 
 /// Checks that a selector selects the pods of a template. `path` is that of the template.
-pub(super) fn selects_template(
+pub(crate) fn selects_template(
     path: &Path<'_>,
     template: &Object,
     selector: &Selector,
@@ -61,7 +61,7 @@ pub(super) fn selects_template(
 }
 
 /// The labels of some metadata as errors show them.
-pub(super) fn labels_value(meta: Option<&Object>) -> BadValue {
+pub(crate) fn labels_value(meta: Option<&Object>) -> BadValue {
     match meta.and_then(|meta| meta.get("labels")) {
         Some(labels) => BadValue::from(labels),
         None => BadValue::Plain("null".to_owned()),
@@ -70,7 +70,7 @@ pub(super) fn labels_value(meta: Option<&Object>) -> BadValue {
 
 /// Checks that the pods of a template run for good. `path` is that of the template, `kind` the name of
 /// the kind in messages.
-pub(super) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, errors: &mut ErrorList) {
+pub(crate) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(template, "spec").unwrap_or(&empty);
     let path = path.child("spec");
@@ -87,7 +87,7 @@ pub(super) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, erro
 
 /// An update strategy of an unsuitable type as errors show it: what it says of rolling updates is a struct
 /// in whose Go type these numbers are no pointers, and no default has been set.
-pub(super) fn strategy_value(message: &'static Message, strategy: &Object, numbers: &[&str]) -> BadValue {
+pub(crate) fn strategy_value(message: &'static Message, strategy: &Object, numbers: &[&str]) -> BadValue {
     let mut strategy = strategy.clone();
     if let Some(rolling) = api::tree::child_mut(&mut strategy, "rollingUpdate") {
         for number in numbers {
@@ -98,7 +98,7 @@ pub(super) fn strategy_value(message: &'static Message, strategy: &Object, numbe
 }
 
 /// Checks that none of these members is negative. `path` is that of the struct.
-pub(super) fn none_negative(path: &Path<'_>, object: &Object, members: &[&str], errors: &mut ErrorList) {
+pub(crate) fn none_negative(path: &Path<'_>, object: &Object, members: &[&str], errors: &mut ErrorList) {
     for member in members {
         nonnegative(&path.child(member), integer(object, member), errors);
     }
@@ -106,7 +106,7 @@ pub(super) fn none_negative(path: &Path<'_>, object: &Object, members: &[&str], 
 
 /// Checks for pairs of counters of a status that the first does not exceed the second; with the words for
 /// that. `path` is that of the status.
-pub(super) fn none_above(
+pub(crate) fn none_above(
     path: &Path<'_>,
     status: &Object,
     pairs: &[(&str, &str, &str)],
@@ -121,7 +121,7 @@ pub(super) fn none_above(
 }
 
 /// Checks that the count of hash collisions in a status does not fall. `path` is that of the status.
-pub(super) fn collisions_do_not_fall(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
+pub(crate) fn collisions_do_not_fall(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(before) = maybe_integer(old, "collisionCount") else { return };
     if maybe_integer(new, "collisionCount").is_none_or(|count| count < before) {
         let path = path.child("collisionCount");

@@ -43,7 +43,7 @@ enum Hash {
 
 /// How a signature was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scheme {
+pub(crate) struct Scheme {
     family: Family,
     hash: Hash,
 }
@@ -65,7 +65,7 @@ impl Scheme {
     ///
     /// # Errors
     /// It is unknown or no longer safe.
-    pub(super) fn of(identifier: &AlgorithmIdentifier<'_>) -> Result<Self, String> {
+    pub(crate) fn of(identifier: &AlgorithmIdentifier<'_>) -> Result<Self, String> {
         let (family, hash) = match identifier.algorithm.to_id_string().as_str() {
             "1.2.840.113549.1.1.4" => {
                 return Err("x509: cannot verify signature: insecure algorithm MD5-RSA".to_owned());
@@ -89,7 +89,7 @@ impl Scheme {
     ///
     /// # Errors
     /// Why it does not count.
-    pub(super) fn verify(
+    pub(crate) fn verify(
         self,
         (key, bytes): (Key, &[u8]),
         message: &[u8],
@@ -197,7 +197,7 @@ fn mismatch(family: Family, key: Key) -> String {
 }
 
 /// See [`super::PublicKeyInfo::has_signed`].
-pub(super) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signature: &[u8]) -> bool {
+pub(crate) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let family = match key {
         Key::Rsa { .. } => Family::Pss,
         Key::Ecdsa(_) => Family::Ecdsa,
@@ -207,7 +207,7 @@ pub(super) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signatur
 }
 
 /// Whether bytes are a point of a curve.
-pub(super) fn is_point(curve: Curve, bytes: &[u8]) -> bool {
+pub(crate) fn is_point(curve: Curve, bytes: &[u8]) -> bool {
     let algorithm: Algorithm = match curve {
         Curve::P224 => return rare::is_p224_point(bytes),
         Curve::P256 => &ECDSA_P256_SHA256_ASN1,

@@ -1,6 +1,6 @@
 //! Claims about what is stored where servers of an older release may be beside this one.
 
-use apimachinery::features::{Effective, Release};
+use component_base::features::{Effective, Release};
 use kinds::validation::kinds::Settings;
 use schema::proto::Envelope;
 

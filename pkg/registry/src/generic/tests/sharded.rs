@@ -1,8 +1,8 @@
 //! Claims about requests for a shard of a collection.
 
 use api::options::ListOptions;
-use apimachinery::features::Gate;
 use apimachinery::sharding::hash;
+use component_base::features::Gate;
 use futures::StreamExt;
 use tokio::time::Instant;
 

@@ -1,7 +1,6 @@
 //! What the tables say about merging the members of an object.
 
-use super::Error;
-use super::failed;
+use super::{Error, failed};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// The type of an object in a patch.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use apimachinery::time::format_duration;
-use apimachinery::trace::{Latencies, Step};
+use component_base::trace::{Latencies, Step};
 
 /// Of requests that take no longer nobody asks, in nanoseconds.
 const SLOW_ABOVE: i64 = 500_000_000;

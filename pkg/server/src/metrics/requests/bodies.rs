@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Histogram, Stability};
 
 use super::{Labels, Requests};
 

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use apimachinery::histogram::Histogram;
-use apimachinery::metrics_page::{Family, Stability};
 use apimachinery::query::Query;
+use component_base::metrics::{Family, Histogram, Stability};
 
 use super::{LATENCIES, Labels, SLI_SKIPPED, index, observe};
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use apimachinery::metrics_page::{Family, Stability};
+use component_base::metrics::{Family, Stability};
 
 use super::{Labels, Requests};
 

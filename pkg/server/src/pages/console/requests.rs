@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
+use component_base::clock::Clock;
 use endpoints::routing::dispatch::Progress;
 use http::StatusCode;
 use jsontree::{Value, json};

@@ -26,12 +26,12 @@ impl Hash {
 }
 
 /// Whether bytes are a point of P-224.
-pub(super) fn is_p224_point(bytes: &[u8]) -> bool {
+pub(crate) fn is_p224_point(bytes: &[u8]) -> bool {
     p224::ecdsa::VerifyingKey::from_sec1_bytes(bytes).is_ok()
 }
 
 /// Whether a signature on P-224 is right. The key is a point.
-pub(super) fn p224(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+pub(crate) fn p224(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let key = p224::ecdsa::VerifyingKey::from_sec1_bytes(key).ok();
     let signature = p224::ecdsa::DerSignature::try_from(signature).ok();
     key.zip(signature)
@@ -39,7 +39,7 @@ pub(super) fn p224(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> 
 }
 
 /// Whether a signature on P-384 with SHA-1 is right. The key is a point.
-pub(super) fn p384_sha1(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+pub(crate) fn p384_sha1(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let key = p384::ecdsa::VerifyingKey::from_sec1_bytes(key).ok();
     let signature = p384::ecdsa::DerSignature::try_from(signature).ok();
     // The library refuses hashes that are shorter than half a number. It is the number that counts.
@@ -76,7 +76,7 @@ const SHA384_INFO: [u8; 19] =
     [0x30, 0x41, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 2, 5, 0, 4, 0x30];
 
 /// Whether an RSA signature by PKCS#1 v1.5 with SHA-384 is right: there is one way to write what was signed.
-pub(super) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+pub(crate) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let Some((found, _)) = opened(key, signature) else { return false };
     let tail = [&[0][..], &SHA384_INFO, &Hash::Sha384.of(message)].concat();
     let Some(padding) = found.len().checked_sub(tail.len() + 2).filter(|padding| *padding >= 8) else {
@@ -86,7 +86,7 @@ pub(super) fn pkcs1_sha384(key: &[u8], message: &[u8], signature: &[u8]) -> bool
 }
 
 /// Whether an RSA signature by PSS is right whose salt is as long as its hash (RFC 8017, 9.1.2).
-pub(super) fn pss(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+pub(crate) fn pss(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     opened(key, signature).and_then(|(found, bits)| pss_opened(hash, &found, bits, message)).unwrap_or(false)
 }
 

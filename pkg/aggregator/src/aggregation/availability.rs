@@ -1,0 +1,276 @@
+//! Whether the server behind an APIService answers (upstream's `kube-aggregator/pkg/controllers/status`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::tree::{children_mut, text};
+use apimachinery::go_quote::quote;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use jsontree::{Value, json};
+use registry::client::Client;
+use registry::meta;
+use schema::object::{self, Object};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::figures::Figures;
+use super::registered::Place;
+use super::remote::Remote;
+use crate::service_addresses::Found;
+
+/// How long a server may take to say what it serves.
+const PROBE_MAX: Duration = Duration::from_secs(5);
+/// How often a server is asked before it counts as gone: behind one address there may be several.
+const PROBES: usize = 5;
+/// When a server that answered is asked again, and one that did not at the latest.
+const AGAIN: Duration = Duration::from_secs(30);
+/// When a server that did not answer is asked again at first.
+const SOON: Duration = Duration::from_millis(250);
+/// The pause after a write that failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What is said of an APIService.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) available: bool,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+impl Verdict {
+    fn passed() -> Self {
+        Verdict { available: true, reason: "Passed", message: "all checks passed".to_owned() }
+    }
+
+    /// What is said of what this server answers for itself.
+    pub(super) fn local() -> Self {
+        let message = "Local APIServices are always available".to_owned();
+        Verdict { available: true, reason: "Local", message }
+    }
+
+    fn failed(reason: &'static str, message: String) -> Self {
+        Verdict { available: false, reason, message }
+    }
+
+    fn status(&self) -> &'static str {
+        if self.available { "True" } else { "False" }
+    }
+
+    /// An APIService that says this; `None` if it does already.
+    pub(super) fn told(&self, current: &Object, now: UnixTime) -> Option<Object> {
+        let mut new = current.clone();
+        let now = UnixTime { nanos: 0, ..now }.rfc3339().to_string();
+        if !has_conditions(&new) {
+            object::set(&mut new, &["status", "conditions"], Vec::<Value>::new());
+        }
+        let status = api::tree::child_mut(&mut new, "status")?;
+        let known =
+            children_mut(status, "conditions").find(|condition| text(condition, "type") == "Available");
+        match known {
+            Some(condition) => {
+                if text(condition, "status") != self.status() {
+                    condition.insert("status", self.status().into());
+                    condition.insert("lastTransitionTime", now.into());
+                }
+                condition.insert("reason", self.reason.into());
+                condition.insert("message", self.message.clone().into());
+            }
+            None => {
+                let condition = json!({
+                    "type": "Available",
+                    "status": self.status(),
+                    "lastTransitionTime": now,
+                    "reason": self.reason,
+                    "message": self.message,
+                });
+                if let Some(Value::Array(conditions)) = status.get_mut("conditions") {
+                    conditions.push(condition);
+                }
+            }
+        }
+        (new != *current).then_some(new)
+    }
+}
+
+fn has_conditions(object: &Object) -> bool {
+    let status = api::tree::child(object, "status");
+    status.is_some_and(|status| matches!(status.get("conditions"), Some(Value::Array(_))))
+}
+
+/// What is wrong with a Service before anybody is asked.
+fn without_asking(place: &Place, found: &Found) -> Option<Verdict> {
+    let Place { namespace, name, port, .. } = place;
+    let at = format!("service/{name} in {}", quote(namespace));
+    let Some(service) = &found.service else {
+        return Some(Verdict::failed("ServiceNotFound", format!("{at} is not present")));
+    };
+    if service.kind != "ClusterIP" {
+        return None;
+    }
+    let Some((_, port_name)) = service.ports.iter().find(|(number, _)| number == port) else {
+        return Some(Verdict::failed("ServicePortError", format!("{at} is not listening on port {port}")));
+    };
+    if found.slices.is_empty() {
+        let message = format!("cannot find endpointslices for {at}");
+        return Some(Verdict::failed("EndpointsNotFound", message));
+    }
+    let has_endpoint = found.slices.iter().any(|slice| {
+        let ready = slice.endpoints.iter().any(|(_, ready)| ready.unwrap_or(true));
+        let mut ports = slice.ports.iter();
+        ready && ports.any(|(name, number)| name.as_ref() == Some(port_name) && number.is_some())
+    });
+    let message = || format!("endpointslices for {at} have no addresses with port name {}", quote(port_name));
+    (!has_endpoint).then(|| Verdict::failed("MissingEndpoints", message()))
+}
+
+/// Looks after the condition of one APIService.
+pub(super) struct Watcher {
+    pub(super) remote: Arc<Remote>,
+    /// Writes conditions.
+    pub(super) status: Client,
+    pub(super) figures: Arc<Figures>,
+    /// Told when the server answers after it did not.
+    pub(super) back: Arc<Notify>,
+}
+
+impl Watcher {
+    /// Keeps the condition right until this is dropped.
+    pub(super) async fn run(self) {
+        let (mut pause, mut was_available) = (SOON, false);
+        loop {
+            let found = self.remote.found();
+            let verdict = match without_asking(&self.remote.place, &found) {
+                Some(verdict) => verdict,
+                None => self.asked().await,
+            };
+            let written = self.tell(&verdict).await;
+            if verdict.available && !was_available {
+                self.back.notify_one();
+            }
+            was_available = verdict.available;
+            let again = match (written, verdict.reason) {
+                (false, _) => RETRY,
+                (true, "FailedDiscoveryCheck") => pause,
+                (true, _) => AGAIN,
+            };
+            pause = if verdict.available { SOON } else { (pause * 2).min(AGAIN) };
+            // It is over when the time is, or when the Service is another.
+            _ = timeout(again, self.remote.changed(&found)).await;
+        }
+    }
+
+    /// Asks the server: once, and if that fails several times at once, of which one has to succeed.
+    async fn asked(&self) -> Verdict {
+        let Err(first) = self.ask().await else { return Verdict::passed() };
+        let mut others: FuturesUnordered<_> = (1..PROBES).map(|_| self.ask()).collect();
+        let mut last = first;
+        while let Some(outcome) = others.next().await {
+            match outcome {
+                Ok(()) => return Verdict::passed(),
+                Err(error) => last = error,
+            }
+        }
+        Verdict::failed("FailedDiscoveryCheck", last)
+    }
+
+    async fn ask(&self) -> Result<(), String> {
+        let address = self.remote.address()?;
+        let url = address.uri(&self.remote.path())?;
+        let user = UserInfo {
+            name: "system:kube-aggregator".to_owned(),
+            groups: vec![GROUP_MASTERS.to_owned()],
+            ..UserInfo::default()
+        };
+        let code = self.remote.probe(&address, &user, PROBE_MAX).await;
+        let why = match code {
+            Ok(200..300) => return Ok(()),
+            Ok(code) => format!("bad status from {url}: {code}"),
+            Err(error) => error,
+        };
+        Err(format!("failing or missing response from {url}: {why}"))
+    }
+
+    /// Writes a verdict, and says whether that went well.
+    async fn tell(&self, verdict: &Verdict) -> bool {
+        let service = &self.remote.service;
+        self.figures.found(&service.name, verdict.available);
+        let lost = std::sync::atomic::AtomicBool::new(false);
+        let now = self.status.now();
+        let wanted = |current: Option<&Object>| {
+            let current = current.filter(|current| meta::text(current, "uid") == service.uid)?;
+            let was = super::registered::ApiService::of(current).available;
+            lost.store(was && !verdict.available, std::sync::atomic::Ordering::Relaxed);
+            verdict.told(current, now)
+        };
+        match self.status.reconcile("", &service.name, &wanted).await {
+            Ok(kept) => {
+                if kept.written && lost.into_inner() {
+                    self.figures.lost(&service.name, verdict.reason);
+                }
+                true
+            }
+            Err(status) if status.reason == "NotFound" => true,
+            Err(status) => {
+                tracing::warn!(name = service.name, error = status.message, "an APIService's status");
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use client::services::{EndpointSlice, Service};
+
+    use super::*;
+
+    fn found(ports: &[(i32, &str)], slices: &[(&str, &[Option<bool>])]) -> Found {
+        let ports = ports.iter().map(|(number, name)| (*number, (*name).to_owned())).collect();
+        let service = Service { kind: "ClusterIP".to_owned(), ports, ..Service::default() };
+        let slice = |(port, ready): &(&str, &[Option<bool>])| {
+            Arc::new(EndpointSlice {
+                ports: vec![(Some((*port).to_owned()), Some(8443))],
+                endpoints: ready.iter().map(|ready| ("10.1.1.1".to_owned(), *ready)).collect(),
+                ..EndpointSlice::default()
+            })
+        };
+        Found { service: Some(Arc::new(service)), slices: slices.iter().map(slice).collect() }
+    }
+
+    #[test]
+    fn what_a_service_lacks_is_said_without_asking_anybody() {
+        let place = Place { namespace: "ns".to_owned(), name: "s".to_owned(), port: 443, ..Place::default() };
+        let check = |found: Found, expected: Option<(&str, &str)>| {
+            let verdict = without_asking(&place, &found);
+            let said = verdict.as_ref().map(|verdict| (verdict.reason, &*verdict.message));
+            assert_eq!(said, expected);
+        };
+        check(Found::default(), Some(("ServiceNotFound", "service/s in \"ns\" is not present")));
+        let message = "service/s in \"ns\" is not listening on port 443";
+        check(found(&[(80, "web")], &[]), Some(("ServicePortError", message)));
+        let message = "cannot find endpointslices for service/s in \"ns\"";
+        check(found(&[(443, "web")], &[]), Some(("EndpointsNotFound", message)));
+        let message = "endpointslices for service/s in \"ns\" have no addresses with port name \"web\"";
+        check(found(&[(443, "web")], &[("web", &[Some(false)])]), Some(("MissingEndpoints", message)));
+        check(found(&[(443, "web")], &[("other", &[None])]), Some(("MissingEndpoints", message)));
+        check(found(&[(443, "web")], &[("web", &[Some(false), None])]), None);
+        let elsewhere = Service { kind: "ExternalName".to_owned(), ..Service::default() };
+        check(Found { service: Some(Arc::new(elsewhere)), ..Found::default() }, None);
+    }
+
+    #[test]
+    fn what_is_said_already_is_not_said_again() {
+        let now = UnixTime::from_seconds(1_761_031_680);
+        let said = Verdict::local().told(&Object::new(), now).unwrap();
+        let later = UnixTime::from_seconds(now.seconds + 60);
+        assert_eq!(Verdict::local().told(&said, later), None);
+        let changed = Verdict::passed().told(&said, later).unwrap();
+        let condition = &changed["status"]["conditions"][0];
+        assert_eq!(condition["reason"], "Passed");
+        assert_eq!(condition["lastTransitionTime"], "2025-10-21T07:28:00Z", "it is true as before");
+    }
+}

@@ -1,0 +1,280 @@
+//! The APIServices of what this server itself serves: one for each built-in version and for each version of custom
+//! resources (upstream's `kube-aggregator/pkg/controllers/autoregister` and `crdregistration`).
+//!
+//! Those of built-in versions are made once, at start: who deletes or changes one means it. Those of custom resources
+//! are kept as they should be for as long as their definitions are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ::api::catalog::{Catalog, Owner};
+use ::api::options::Preconditions;
+use ::api::resources::{self, Handle};
+use ::api::tree::{child, integer, text};
+use apiextensions::CustomVersions;
+use jsontree::{Value, json};
+use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
+use registry::{Client, Registry, meta};
+use schema::object::Object;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+const GROUP: &str = "apiregistration.k8s.io";
+const LABEL: &str = "kube-aggregator.kubernetes.io/automanaged";
+/// The priorities of versions of custom resources, and of their groups.
+const CUSTOM_PRIORITIES: (i64, i64) = (1000, 100);
+/// The pause after a write that failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The APIServices there are.
+#[derive(Clone, Default)]
+pub struct Known {
+    by_name: BTreeMap<Box<str>, Seen>,
+    changes: u64,
+}
+
+/// An APIService as it is.
+#[derive(Clone, PartialEq, Eq)]
+struct Seen {
+    uid: String,
+    /// Who manages it, by its label; empty for somebody else.
+    managed: String,
+    priorities: (i64, i64),
+    /// Another server answers.
+    elsewhere: bool,
+}
+
+impl Projection for Known {
+    fn apply(&mut self, change: &ObjectChange) {
+        self.changes += 1;
+        match change.object() {
+            Some(object) => _ = self.by_name.insert(change.name().into(), Seen::of(object)),
+            None => _ = self.by_name.remove(change.name()),
+        }
+    }
+}
+
+impl Seen {
+    fn of(object: &Object) -> Self {
+        let labels = meta::metadata(object).and_then(|metadata| child(metadata, "labels"));
+        Seen {
+            uid: meta::text(object, "uid").to_owned(),
+            managed: labels.map_or("", |labels| text(labels, LABEL)).to_owned(),
+            priorities: child(object, "spec").map(priorities).unwrap_or_default(),
+            elsewhere: child(object, "spec").is_some_and(|spec| child(spec, "service").is_some()),
+        }
+    }
+}
+
+impl Seen {
+    /// Whether it is as it should be, or somebody else's.
+    fn is_left_alone(&self, wanted: &Wanted) -> bool {
+        self.managed != wanted.managed || self.priorities == wanted.priorities && !self.elsewhere
+    }
+}
+
+fn priorities(spec: &Object) -> (i64, i64) {
+    (integer(spec, "groupPriorityMinimum"), integer(spec, "versionPriority"))
+}
+
+/// An APIService as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    group: String,
+    version: String,
+    priorities: (i64, i64),
+    /// The value of the label.
+    managed: &'static str,
+}
+
+impl Wanted {
+    fn name(&self) -> String {
+        format!("{}.{}", self.version, self.group)
+    }
+
+    fn object(&self) -> Object {
+        let (group_priority, version_priority) = self.priorities;
+        let mut spec = json!({
+            "version": self.version, "groupPriorityMinimum": group_priority, "versionPriority": version_priority,
+        });
+        if !self.group.is_empty() {
+            spec["group"] = self.group.clone().into();
+        }
+        let object = json!({"metadata": {"labels": {LABEL: self.managed}}, "spec": spec});
+        match object {
+            Value::Object(object) => object,
+            _ => Object::new(),
+        }
+    }
+}
+
+/// The names of the APIServices of the built-in versions that a catalog has.
+pub fn names(catalog: &Catalog) -> Vec<String> {
+    of_builtin(catalog).iter().map(Wanted::name).collect()
+}
+
+/// The APIServices of the built-in versions that a catalog has.
+fn of_builtin(catalog: &Catalog) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    for group in resources::groups() {
+        // The aggregator's own group has none.
+        let Some(priority) = group.priority else { continue };
+        let served = catalog.group(group.name);
+        for version in group.versions {
+            let found = served.and_then(|served| served.version(version.version));
+            if found.is_some_and(|found| found.owner == Owner::Builtin) {
+                wanted.push(Wanted {
+                    group: group.name.to_owned(),
+                    version: version.version.to_owned(),
+                    priorities: (i64::from(priority), i64::from(version.priority)),
+                    managed: "onstart",
+                });
+            }
+        }
+    }
+    wanted
+}
+
+fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = Wanted> {
+    versions.served.iter().map(|(group, version)| Wanted {
+        group: group.clone(),
+        version: version.clone(),
+        priorities: CUSTOM_PRIORITIES,
+        managed: "true",
+    })
+}
+
+/// Keeps the APIServices of this server.
+pub struct ApiServices {
+    follower: Informer<Known>,
+    client: Client,
+    builtin: Vec<Wanted>,
+    custom: watch::Receiver<CustomVersions>,
+    /// Whether those of built-in versions are made.
+    registered: watch::Sender<bool>,
+}
+
+impl ApiServices {
+    /// A keeper of those of a catalog's built-in versions and of `custom` ones, and what follows them.
+    ///
+    /// # Errors
+    /// APIServices are not served.
+    pub fn new(
+        registry: &Registry,
+        catalog: &Catalog,
+        custom: watch::Receiver<CustomVersions>,
+    ) -> Result<(Self, InformerTask<Known>), String> {
+        let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
+        let (follower, following) = Informer::new(registry, "apiservices", row.into_iter().collect());
+        let client = Client::find(registry, GROUP, "apiservices")?;
+        let (builtin, registered) = (of_builtin(catalog), watch::Sender::new(false));
+        Ok((ApiServices { follower, client, builtin, custom, registered }, following))
+    }
+
+    /// Done when those of built-in versions are made.
+    pub fn registered(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut registered = self.registered.subscribe();
+        async move {
+            // The other end goes when the server stops.
+            _ = registered.wait_for(|registered| *registered).await;
+        }
+    }
+
+    /// Keeps them until this is dropped.
+    pub async fn run(mut self) {
+        self.follower.ready().await;
+        while !self.start().await {
+            sleep(RETRY).await;
+        }
+        self.registered.send_replace(true);
+        let mut seen = None;
+        let mut failed = false;
+        loop {
+            tokio::select! {
+                () = self.follower.wait_for(|known| Some(known.changes) != seen) => {}
+                () = sleep(RETRY), if failed => {}
+                // The other end goes when the server stops, and this with it.
+                Ok(()) = self.custom.changed() => {}
+            }
+            seen = Some(self.follower.read(|known| known.changes));
+            failed = !self.keep().await;
+        }
+    }
+
+    /// Makes those of built-in versions, and removes those that an earlier server made of others.
+    async fn start(&self) -> bool {
+        let mut done = true;
+        for wanted in &self.builtin {
+            done &= self.keep_one(wanted).await;
+        }
+        let wanted: BTreeSet<String> = self.builtin.iter().map(Wanted::name).collect();
+        for (name, uid) in self.managed("onstart").into_iter().filter(|(name, _)| !wanted.contains(name)) {
+            done &= self.remove(&name, uid).await;
+        }
+        done
+    }
+
+    /// Makes those of custom resources what they should be. None is removed while a definition cannot be read: it
+    /// may be the one that defines it (upstream waits until all can be listed).
+    async fn keep(&mut self) -> bool {
+        let (wanted, complete): (Vec<Wanted>, bool) = {
+            let custom = self.custom.borrow_and_update();
+            (of_custom(&custom).collect(), custom.complete)
+        };
+        let mut done = true;
+        for wanted in &wanted {
+            let as_wanted = |seen: &Seen| seen.is_left_alone(wanted);
+            let name = wanted.name();
+            if !self.follower.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
+                done &= self.keep_one(wanted).await;
+            }
+        }
+        if !complete {
+            return done;
+        }
+        let wanted: BTreeSet<String> = wanted.iter().map(Wanted::name).collect();
+        for (name, uid) in self.managed("true").into_iter().filter(|(name, _)| !wanted.contains(name)) {
+            done &= self.remove(&name, uid).await;
+        }
+        done
+    }
+
+    /// Those with a label, with their uids.
+    fn managed(&self, label: &str) -> Vec<(String, String)> {
+        self.follower.read(|known| {
+            let managed = known.by_name.iter().filter(|(_, seen)| seen.managed == label);
+            managed.map(|(name, seen)| (name.to_string(), seen.uid.clone())).collect()
+        })
+    }
+
+    /// Makes one what it should be, unless somebody else manages it.
+    async fn keep_one(&self, wanted: &Wanted) -> bool {
+        let change = |current: Option<&Object>| -> Option<Object> {
+            let Some(current) = current else { return Some(wanted.object()) };
+            let seen = Seen::of(current);
+            if seen.is_left_alone(wanted) {
+                return None;
+            }
+            let mut new = current.clone();
+            new.insert("spec", wanted.object().remove("spec").unwrap_or_default());
+            Some(new)
+        };
+        let kept = self.client.reconcile("", &wanted.name(), &change).await;
+        kept.inspect_err(|status| tracing::warn!(error = status.message, "an APIService could not be kept"))
+            .is_ok()
+    }
+
+    async fn remove(&self, name: &str, uid: String) -> bool {
+        let only_this = Preconditions { uid: Some(uid), ..Preconditions::default() };
+        let removed = self.client.delete("", name, only_this).await;
+        match removed {
+            Ok(_) => true,
+            // There is another one now.
+            Err(status) if status.reason == "Conflict" => true,
+            Err(status) => {
+                tracing::warn!(name, error = status.message, "an APIService could not be removed");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The webhook of a definition whose versions differ in more than their name.
+
+mod figures;
+mod review;
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use ::api::tree::{child, text, texts};
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use client::kubeconfig::WebhookCredentials;
+use client::webhook::{Dialers, Figures, Webhook, WebhookAddress};
+use component_base::trace::Span;
+use registry::generic::{Convert, Entropy};
+use schema::object::Object;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+pub use figures::ConversionFigures;
+use figures::Ended;
+use review::Review;
+
+/// What an answer may have: several times as much as a question, whose objects have 2 MiB and one object more.
+const RESPONSE_BYTES_MAX: usize = 16 << 20;
+
+/// What all webhooks have in common.
+#[derive(Clone)]
+pub struct Common {
+    /// The ways to them.
+    pub ways: Dialers,
+    /// Who calls: nobody in particular, but this server itself where it asks itself.
+    pub credentials: WebhookCredentials,
+    /// What is counted.
+    pub figures: Arc<ConversionFigures>,
+    /// What is counted of all calls of webhooks.
+    pub calls: Arc<Figures>,
+    /// The source of the UIDs of reviews.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// Asks a webhook.
+pub(super) struct WebhookConversion {
+    /// The definition's name.
+    definition: String,
+    place: WebhookAddress,
+    authorities: Vec<u8>,
+    /// The version of reviews that both sides know.
+    review: Option<Review>,
+    common: Common,
+    /// Made when it is asked for the first time: most are never.
+    webhook: OnceCell<Result<Webhook, String>>,
+}
+
+impl WebhookConversion {
+    /// The webhook that the spec of a stored definition names, if versions are converted by one.
+    pub(super) fn read(definition: &str, spec: &Object, common: &Common) -> Option<Arc<dyn Convert>> {
+        let conversion = child(spec, "conversion").filter(|it| text(it, "strategy") == "Webhook")?;
+        // Definitions are stored in v1beta1.
+        let config = child(conversion, "webhookClientConfig")?;
+        let service = child(config, "service").map(|service| {
+            let port = service.get("port").and_then(|port| port.as_u64()).and_then(|n| u16::try_from(n).ok());
+            WebhookAddress::Service {
+                namespace: text(service, "namespace").to_owned(),
+                name: text(service, "name").to_owned(),
+                port: port.unwrap_or(443),
+                path: text(service, "path").to_owned(),
+            }
+        });
+        Some(Arc::new(WebhookConversion {
+            definition: definition.to_owned(),
+            place: service.unwrap_or_else(|| WebhookAddress::Url(text(config, "url").to_owned())),
+            // Validation has seen to it that it is base64.
+            authorities: STANDARD.decode(text(config, "caBundle")).unwrap_or_default(),
+            review: texts(conversion, "conversionReviewVersions").find_map(Review::of_version),
+            common: common.clone(),
+            webhook: OnceCell::new(),
+        }))
+    }
+
+    async fn webhook(&self) -> Result<&Webhook, String> {
+        let made = self.webhook.get_or_init(|| async {
+            let (place, authorities) = (self.place.clone(), self.authorities.clone());
+            let credentials = self.common.credentials.at(&place)?;
+            let ways = self.common.ways.clone();
+            let made = tokio::task::spawn_blocking(move || {
+                Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
+            });
+            let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
+            made.map(|webhook| webhook.counted(&self.common.calls))
+        });
+        made.await.as_ref().map_err(Clone::clone)
+    }
+
+    async fn ask(&self, objects: &[Object], to: &str) -> Result<Vec<Object>, (Ended, String)> {
+        let unsupported = || (Ended::Call, "no supported conversion review versions".to_owned());
+        let review = self.review.ok_or_else(unsupported)?;
+        let what = review::kind_of(objects);
+        let failed = |ended, why: &str| (ended, format!("conversion webhook for {what} failed: {why}"));
+        let uid = self.common.entropy.uid();
+        let span = Span::current().child("Call conversion webhook", || {
+            vec![
+                ("custom-resource-definition", self.definition.as_str().into()),
+                ("desired-api-version", to.into()),
+                ("object-count", objects.len().into()),
+                ("UID", uid.as_str().into()),
+            ]
+        });
+        let question = review.question(&uid, objects, to);
+        let webhook = self.webhook().await.map_err(|why| failed(Ended::Call, &why))?;
+        let answer = span.within(pin!(webhook.call_once(question.into(), &|_| {}))).await;
+        let answer = answer.map_err(|failure| failed(Ended::Call, &failure.to_string()))?;
+        let converted = review.answer(&answer, &uid).map_err(|why| failed(Ended::Malformed, &why))?;
+        if converted.len() != objects.len() {
+            let (got, expected) = (converted.len(), objects.len());
+            let why = format!("conversion webhook for {what} returned {got} objects, expected {expected}");
+            return Err((Ended::Partial, why));
+        }
+        let checked = objects.iter().zip(converted).map(|(from, into)| review::checked(from, into, to));
+        checked
+            .collect::<Result<_, _>>()
+            .map_err(|why| (Ended::Invalid, format!("conversion webhook for {what} returned {why}")))
+    }
+}
+
+#[async_trait]
+impl Convert for WebhookConversion {
+    async fn convert(&self, objects: Vec<Object>, to: &str) -> Result<Vec<Object>, String> {
+        let began = Instant::now();
+        let asked = self.ask(&objects, to).await;
+        let ended = asked.as_ref().map_or_else(|(ended, _)| *ended, |_| Ended::Success);
+        let from = objects.first().map_or("", |object| text(object, "apiVersion"));
+        self.common.figures.asked(ended, &self.definition, from, to, began.elapsed());
+        asked.map_err(|(_, why)| why)
+    }
+}

@@ -1,0 +1,141 @@
+//! Releases of Kubernetes by their major and minor number.
+#![allow(clippy::arithmetic_side_effects)]
+
+use std::fmt;
+
+use apimachinery::go_quote::Quoted;
+use apimachinery::strconv::{NumError, Problem};
+
+/// A release, patches left out of account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    /// The major number.
+    pub major: u32,
+    /// The minor number.
+    pub minor: u32,
+}
+
+/// The one whose API this program speaks.
+impl Default for Release {
+    fn default() -> Self {
+        Release::THIS
+    }
+}
+
+impl Release {
+    /// The release whose API this program speaks.
+    pub const THIS: Release = Release::minor_of_1(36);
+
+    /// Release 1.`minor`.
+    pub const fn minor_of_1(minor: u32) -> Self {
+        Release { major: 1, minor }
+    }
+
+    /// The release `by` minor numbers before, as far as they go.
+    pub const fn back(self, by: u32) -> Self {
+        Release { major: self.major, minor: self.minor.saturating_sub(by) }
+    }
+
+    /// Reads numbers with dots between them, of which there are two or more and the first two count. A `v`
+    /// may stand in front, and anything behind. Answers the number of the patch as well; none is 0.
+    ///
+    /// # Errors
+    /// Upstream's text.
+    pub fn parse(text: &str) -> Result<(Self, u32), String> {
+        let trimmed = text.trim_start();
+        let trimmed = trimmed.strip_prefix('v').unwrap_or(trimmed);
+        let numbers = numbers(trimmed);
+        let parts: Vec<&str> = numbers.split('.').collect();
+        let number = |part: &str| {
+            part.parse::<u32>().map_err(|_| {
+                let error =
+                    NumError { function: "ParseUint", input: part.to_owned(), problem: Problem::Range };
+                format!("illegal non-numeric version component {} in {}: {error}", Quoted(part), Quoted(text))
+            })
+        };
+        match parts.as_slice() {
+            [""] => Err(format!("could not parse {} as version", Quoted(text))),
+            [_] => Err(format!("illegal version string {}", Quoted(text))),
+            [major, ..] if major.len() > 1 && major.starts_with('0') => {
+                Err(format!("illegal zero-prefixed version component {} in {}", Quoted(major), Quoted(text)))
+            }
+            [major, minor, patch @ ..] => {
+                let patch = patch.first().map_or(Ok(0), |patch| number(patch))?;
+                Ok((Release { major: number(major)?, minor: number(minor)? }, patch))
+            }
+            [] => Err(format!("could not parse {} as version", Quoted(text))),
+        }
+    }
+}
+
+/// The numbers that a text begins with, and the dots between them.
+fn numbers(text: &str) -> &str {
+    let mut end = 0;
+    let mut rest = text;
+    loop {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if digits == 0 {
+            return text.get(..end).unwrap_or_default().trim_end_matches('.');
+        }
+        end += digits;
+        match rest.get(digits..).and_then(|rest| rest.strip_prefix('.')) {
+            Some(after) => {
+                end += 1;
+                rest = after;
+            }
+            None => return text.get(..end).unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_two_numbers_and_perhaps_more() {
+        let check = |text: &str, major: u32, minor: u32, patch: u32| {
+            assert_eq!(Release::parse(text), Ok((Release { major, minor }, patch)), "{text}");
+        };
+        check("1.35", 1, 35, 0);
+        check(" v1.35", 1, 35, 0);
+        check("1.35.0", 1, 35, 0);
+        check("1.35.2", 1, 35, 2);
+        check("1.35-alpha.1", 1, 35, 0);
+        check("1.35.", 1, 35, 0);
+        check("1.07", 1, 7, 0);
+        check("0.0", 0, 0, 0);
+    }
+
+    #[test]
+    fn what_is_no_release_is_said_in_upstreams_words() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(Release::parse(text), Err(expected.to_owned()), "{text}");
+        };
+        check("", "could not parse \"\" as version");
+        check("x1.2", "could not parse \"x1.2\" as version");
+        check(".1", "could not parse \".1\" as version");
+        check("1", "illegal version string \"1\"");
+        check("v1.x", "illegal version string \"v1.x\"");
+        check("01.35", "illegal zero-prefixed version component \"01\" in \"01.35\"");
+        check(
+            "1.99999999999999999999",
+            "illegal non-numeric version component \"99999999999999999999\" in \
+             \"1.99999999999999999999\": strconv.ParseUint: parsing \"99999999999999999999\": value out of range",
+        );
+    }
+
+    #[test]
+    fn releases_are_ordered_by_their_numbers() {
+        assert!(Release::minor_of_1(9) < Release::minor_of_1(10));
+        assert!(Release::minor_of_1(99) < Release { major: 2, minor: 0 });
+        assert_eq!(Release::minor_of_1(36).back(3), Release::minor_of_1(33));
+        assert_eq!(Release::minor_of_1(0).back(1), Release::minor_of_1(0));
+    }
+}

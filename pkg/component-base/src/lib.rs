@@ -1,0 +1,10 @@
+//! What every part of a server shares besides the API's words: feature gates, clock, trace spans, metrics.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)
+)]
+
+pub mod clock;
+pub mod features;
+pub mod metrics;
+pub mod trace;

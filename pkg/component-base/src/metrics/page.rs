@@ -1,0 +1,209 @@
+//! Families of metrics as a page shows them (Prometheus' text format 0.0.4).
+//!
+//! A [`Family`] is a constant: what it is called, how far that may be relied on, what it means. Its head is written
+//! before the first sample and only then, so that no family is on a page without one.
+
+use std::fmt::{Display, Write};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::Histogram;
+
+/// How far a family may be relied on, as upstream promises it (component-base `metrics/opts.go`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stability {
+    /// Name, type and labels stay.
+    Stable,
+    /// Labels may be added.
+    Beta,
+    /// Anything may change.
+    Alpha,
+    /// It is no family of upstream's, or one of the process, about which upstream promises nothing.
+    Unlevelled,
+}
+
+impl Stability {
+    /// What a help text begins with.
+    fn prefix(self) -> &'static str {
+        match self {
+            Stability::Stable => "[STABLE] ",
+            Stability::Beta => "[BETA] ",
+            Stability::Alpha => "[ALPHA] ",
+            Stability::Unlevelled => "",
+        }
+    }
+}
+
+/// A family of metrics.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    name: &'static str,
+    kind: &'static str,
+    stability: Stability,
+    help: &'static str,
+}
+
+impl Family {
+    /// Something that only grows.
+    pub const fn counter(stability: Stability, name: &'static str, help: &'static str) -> Self {
+        Family { name, kind: "counter", stability, help }
+    }
+
+    /// Something that goes up and down.
+    pub const fn gauge(stability: Stability, name: &'static str, help: &'static str) -> Self {
+        Family { name, kind: "gauge", stability, help }
+    }
+
+    /// How something is distributed.
+    pub const fn histogram(stability: Stability, name: &'static str, help: &'static str) -> Self {
+        Family { name, kind: "histogram", stability, help }
+    }
+
+    /// Begins to write samples at the end of a page. One family is written at once.
+    pub fn write<'o>(&'o self, out: &'o mut String) -> Samples<'o> {
+        Samples { family: self, out, begun: false, labels: String::new() }
+    }
+}
+
+/// Names and values of labels, sorted by name.
+pub type Labels<'l> = [(&'l str, &'l str)];
+
+/// The samples of a family.
+pub struct Samples<'o> {
+    family: &'o Family,
+    out: &'o mut String,
+    begun: bool,
+    /// Room for the text of labels.
+    labels: String,
+}
+
+impl Samples<'_> {
+    /// Writes one.
+    pub fn add(&mut self, labels: &Labels<'_>, value: impl Display) {
+        self.begin(labels);
+        let (name, labels) = (self.family.name, &self.labels);
+        let _ = if labels.is_empty() {
+            writeln!(self.out, "{name} {value}")
+        } else {
+            writeln!(self.out, "{name}{{{labels}}} {value}")
+        };
+    }
+
+    /// Writes a counter, unless it is 0: upstream's counters with labels begin to exist when they first count.
+    pub fn counted(&mut self, labels: &Labels<'_>, count: &AtomicU64) {
+        let count = count.load(Relaxed);
+        if count > 0 {
+            self.add(labels, count);
+        }
+    }
+
+    /// Writes a histogram, even one that is empty. `unit` of the sum is one.
+    pub fn histogram<const N: usize>(
+        &mut self,
+        labels: &Labels<'_>,
+        histogram: &Histogram<N>,
+        bounds: &[(&str, u64); N],
+        unit: f64,
+    ) {
+        self.histogram_from(0, labels, histogram, bounds, unit);
+    }
+
+    /// The same without the buckets below the bound number `from`.
+    pub fn histogram_from<const N: usize>(
+        &mut self,
+        from: usize,
+        labels: &Labels<'_>,
+        histogram: &Histogram<N>,
+        bounds: &[(&str, u64); N],
+        unit: f64,
+    ) {
+        self.begin(labels);
+        histogram.write(self.out, self.family.name, &self.labels, from, bounds, unit);
+    }
+
+    /// Writes a histogram, unless nothing was observed.
+    pub fn observed<const N: usize>(
+        &mut self,
+        labels: &Labels<'_>,
+        histogram: &Histogram<N>,
+        bounds: &[(&str, u64); N],
+        unit: f64,
+    ) {
+        if !histogram.is_empty() {
+            self.histogram(labels, histogram, bounds, unit);
+        }
+    }
+
+    /// Writes the head, if nobody did, and keeps the text of the labels.
+    fn begin(&mut self, labels: &Labels<'_>) {
+        if !self.begun {
+            self.begun = true;
+            let Family { name, kind, stability, help } = self.family;
+            let _ = writeln!(self.out, "# HELP {name} {}{help}\n# TYPE {name} {kind}", stability.prefix());
+        }
+        self.labels.clear();
+        for (at, (name, value)) in labels.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let _ = write!(self.labels, "{comma}{name}=\"");
+            escape(&mut self.labels, value);
+            self.labels.push('"');
+        }
+    }
+}
+
+/// A value as the format has it between quotes.
+fn escape(out: &mut String, value: &str) {
+    for c in value.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' => out.push_str("\\n"),
+            c => out.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNTER: Family = Family::counter(Stability::Alpha, "a_total", "Things.");
+
+    #[test]
+    fn a_family_without_samples_is_not_there() {
+        let mut page = String::new();
+        COUNTER.write(&mut page).counted(&[("x", "y")], &AtomicU64::new(0));
+        assert_eq!(page, "");
+    }
+
+    #[test]
+    fn the_head_comes_once_and_labels_are_escaped() {
+        let mut page = String::new();
+        let mut samples = COUNTER.write(&mut page);
+        samples.add(&[], 1);
+        samples.counted(&[("x", "a\"b\\\nü"), ("y", "")], &AtomicU64::new(2));
+        assert_eq!(
+            page,
+            "# HELP a_total [ALPHA] Things.\n# TYPE a_total counter\na_total 1\na_total{x=\"a\\\"b\\\\\\nü\",y=\"\"} 2\n"
+        );
+    }
+
+    #[test]
+    fn a_histogram_has_its_labels_before_its_bounds() {
+        const SIZES: Family = Family::histogram(Stability::Unlevelled, "sizes", "Sizes.");
+        let (mut page, bounds, sizes) = (String::new(), [("1", 1), ("10", 10)], Histogram::<2>::default());
+        sizes.observe(&bounds, 5, 5);
+        let mut samples = SIZES.write(&mut page);
+        samples.observed(&[("x", "y")], &sizes, &bounds, 1.0);
+        samples.observed(&[("x", "z")], &Histogram::default(), &bounds, 1.0);
+        let expected = [
+            "# HELP sizes Sizes.",
+            "# TYPE sizes histogram",
+            "sizes_bucket{x=\"y\",le=\"1\"} 0",
+            "sizes_bucket{x=\"y\",le=\"10\"} 1",
+            "sizes_bucket{x=\"y\",le=\"+Inf\"} 1",
+            "sizes_sum{x=\"y\"} 5",
+            "sizes_count{x=\"y\"} 1",
+        ];
+        assert_eq!(page.lines().collect::<Vec<_>>(), expected);
+    }
+}

@@ -1,0 +1,100 @@
+//! What the server itself keeps in the cluster: objects that have to be there before anyone else can work,
+//! and objects that say where this server is (upstream's `pkg/controlplane` and the start hooks of some
+//! groups). All of it begins with a start hook and most goes on in rounds.
+
+pub mod flow_control;
+pub mod objects;
+mod rbac;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use component_base::features::Gate;
+use jsontree::json;
+use registry::{Client, Registry, meta};
+use schema::object::Object;
+
+use crate::desired::{missing, object};
+use crate::hook::PostStartHook;
+use crate::tasks::{First, Rounds, Tasks, until_done};
+use flow_control::FlowControl;
+use rbac::Policy;
+
+/// The namespaces that every cluster has (upstream's system namespaces controller).
+pub const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
+
+/// How often objects are looked after that nobody is expected to touch.
+const MINUTE: Duration = Duration::from_secs(60);
+/// The pause between two attempts at start, and how long upstream tries: without roles and priority
+/// classes the cluster cannot work, so a server that fails to make them ends.
+const EAGER: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// As long as upstream tries to create flow schemas.
+const PATIENT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+/// Sees to it that these cluster-scoped objects exist.
+async fn existing(client: &Client, objects: &[Object]) -> Result<(), String> {
+    for object in objects {
+        let kept =
+            client.reconcile("", meta::text(object, "name"), &|current| missing(current, object)).await;
+        kept.map_err(|status| status.message)?;
+    }
+    Ok(())
+}
+
+/// The system namespaces; upstream looks after them every minute.
+pub fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, String> {
+    let client = Arc::new(Client::find(registry, "", "namespaces")?);
+    let tasks = tasks.clone();
+    let round = move || {
+        let client = Arc::clone(&client);
+        let namespaces = SYSTEM_NAMESPACES.map(|name| object(json!({"metadata": {"name": name}})));
+        async move { existing(&client, &namespaces).await }
+    };
+    let work = Box::pin(async move {
+        until_done("system namespaces", EAGER, round.clone()).await?;
+        tasks.spawn(minutely("system namespaces"), round);
+        Ok(())
+    });
+    Ok(PostStartHook { name: "start-system-namespaces-controller", work })
+}
+
+pub fn roles(registry: &Registry) -> Result<PostStartHook, String> {
+    let policy = Policy::new(registry)?;
+    let work = Box::pin(async move {
+        let done = until_done("bootstrap roles", EAGER, || policy.ensure()).await;
+        done.map_err(|reason| format!("unable to initialize roles: {reason}"))
+    });
+    Ok(PostStartHook { name: "rbac/bootstrap-roles", work })
+}
+
+/// The system's priority classes. Nobody can change them, so only missing ones are looked for.
+pub fn priority_classes(registry: &Registry) -> Result<PostStartHook, String> {
+    let client = Client::find(registry, "scheduling.k8s.io", "priorityclasses")?;
+    let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass")?;
+    let work = Box::pin(async move {
+        let done = until_done("system priority classes", EAGER, || existing(&client, &classes)).await;
+        done.map_err(|reason| format!("unable to add default system priority classes: {reason}"))
+    });
+    Ok(PostStartHook { name: "scheduling/bootstrap-system-priority-classes", work })
+}
+
+pub fn flow_control(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, String> {
+    let flow_control = Arc::new(FlowControl::new(registry)?);
+    let tasks = tasks.clone();
+    let what = "flow schemas and priority levels";
+    let work = Box::pin(async move {
+        let done = until_done(what, PATIENT, || flow_control.ensure()).await;
+        done.map_err(|reason| format!("unable to initialize APF bootstrap configuration: {reason}"))?;
+        tasks.spawn(minutely(what), move || {
+            let flow_control = Arc::clone(&flow_control);
+            async move { flow_control.maintain().await }
+        });
+        Ok(())
+    });
+    Ok(PostStartHook { name: "priority-and-fairness-config-producer", work })
+}
+
+/// Rounds once a minute, after a first one that has been done.
+fn minutely(what: &'static str) -> Rounds {
+    Rounds { what, period: MINUTE, jitter: 0.1, first: First::Later }
+}

@@ -1,0 +1,242 @@
+//! Priority levels and flow schemas that every cluster has (upstream's `flowcontrol/ensurer`, KEP-1040).
+//!
+//! `exempt` and `catch-all` are mandatory: their specs are what the server says. The others are suggestions,
+//! kept up to date as long as nobody changes them. An annotation says whether that is so, and the server
+//! writes it when nobody has.
+
+use api::resources::Resource;
+use api::{semantic, tree};
+use component_base::features::Gates;
+use jsontree::json;
+use registry::client::{Client, Read};
+use registry::{Registry, meta};
+use schema::object::{self, Object};
+
+use super::objects;
+use crate::dangling::Dangling;
+
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
+const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
+/// Whether the server updates the spec.
+const AUTO_UPDATE: &str = "apf.kubernetes.io/autoupdate-spec";
+/// The level that is not limited. How many seats it lends is for operators to say.
+const EXEMPT: &str = "exempt";
+const MANDATORY: [&str; 2] = [EXEMPT, "catch-all"];
+/// Under this name the server manages them.
+const FIELD_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
+
+/// Keeps both kinds.
+pub struct FlowControl {
+    levels: (Client, Vec<Object>),
+    schemas: (Client, Vec<Object>),
+    dangling: Dangling,
+}
+
+impl FlowControl {
+    /// What every cluster has.
+    ///
+    /// # Errors
+    /// The data are not what they should be.
+    pub fn new(registry: &Registry) -> Result<Self, String> {
+        let of = |plural: &str, kind: &str| {
+            let client = Client::find(registry, GROUP, plural)?.managed_by(FIELD_MANAGER);
+            Ok::<_, String>((client, objects::of_kind(GROUP_VERSION, kind)?))
+        };
+        Ok(FlowControl {
+            levels: of("prioritylevelconfigurations", "PriorityLevelConfiguration")?,
+            schemas: of("flowschemas", "FlowSchema")?,
+            dangling: Dangling::new(registry)?,
+        })
+    }
+
+    /// Creates what is missing, and updates what may be.
+    ///
+    /// # Errors
+    /// The first failure. A conflict is none; the next round will see.
+    pub async fn ensure(&self) -> Result<(), String> {
+        // Levels first: schemas refer to them.
+        for (client, objects) in [&self.levels, &self.schemas] {
+            for wanted in objects {
+                let name = meta::text(wanted, "name");
+                let kept =
+                    client.reconcile("", name, &|current| revised(client.row(), current, wanted)).await;
+                let kept = settled(kept)?.and_then(|kept| kept.object);
+                if let Some(schema) = kept.filter(|object| tree::text(object, "kind") == "FlowSchema") {
+                    settled(self.dangling.report(&schema).await)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`ensure`](Self::ensure), removes what an earlier release had, and looks after what others made.
+    /// The watch cache has to be filled.
+    ///
+    /// # Errors
+    /// As that.
+    pub async fn maintain(&self) -> Result<(), String> {
+        self.ensure().await?;
+        for (client, objects) in [&self.schemas, &self.levels] {
+            let present = client.list("", Read::Cached).await.map_err(|status| status.message)?;
+            for unwanted in present.iter().filter(|object| is_left_over(object, objects)) {
+                settled(client.delete_exact(unwanted).await)?;
+            }
+        }
+        let (schemas, _) = &self.schemas;
+        for schema in schemas.list("", Read::Cached).await.map_err(|status| status.message)? {
+            settled(self.dangling.report(&schema).await)?;
+        }
+        Ok(())
+    }
+}
+
+/// What came of a step; `None` if somebody else was faster, which the next round will see.
+fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, String> {
+    match outcome {
+        Ok(value) => Ok(Some(value)),
+        Err(status) if matches!(&*status.reason, "Conflict" | "NotFound") => Ok(None),
+        Err(status) => Err(status.message),
+    }
+}
+
+fn is_mandatory(object: &Object) -> bool {
+    MANDATORY.contains(&meta::text(object, "name"))
+}
+
+/// What the annotation says, if that is a boolean as Go reads one.
+fn annotated(object: &Object) -> Option<bool> {
+    match object::get_str(object, &["metadata", "annotations", AUTO_UPDATE])? {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// What an object should be; `None` when it is fine.
+fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<Object> {
+    let Some(current) = current else { return Some(wanted.clone()) };
+    let annotated = annotated(current);
+    // Without a word about it, a spec that nobody has changed yet is the server's.
+    let auto = is_mandatory(wanted) || annotated.unwrap_or_else(|| meta::generation(current) == 1);
+    let spec = expected_spec(row, current, wanted).filter(|_| auto);
+    if annotated == Some(auto) && spec.is_none() {
+        return None;
+    }
+    let mut revised = current.clone();
+    if let Some(spec) = spec {
+        revised.insert("spec", spec.into());
+    }
+    if annotated != Some(auto) {
+        object::set(&mut revised, &["metadata", "annotations", AUTO_UPDATE], json!(auto.to_string()));
+    }
+    Some(revised)
+}
+
+/// The spec that an object should have; `None` when it says the same.
+fn expected_spec(row: &Resource, current: &Object, wanted: &Object) -> Option<Object> {
+    let mut expected = wanted.clone();
+    // No gate has a say in these defaults.
+    kinds::defaults::apply(row.group_version, row.kind, &mut expected, &Gates::default());
+    if meta::text(wanted, "name") == EXEMPT
+        && let (Some(exempt), Some(had)) = (
+            expected.get_mut("spec").and_then(|spec| spec.get_mut("exempt")?.as_object_mut()),
+            object::get_object(current, &["spec", "exempt"]),
+        )
+    {
+        for operators in ["nominalConcurrencyShares", "lendablePercent"] {
+            match had.get(operators) {
+                Some(value) => exempt.insert(operators.to_owned(), value.clone()),
+                None => exempt.remove(operators),
+            };
+        }
+    }
+    let spec = row.message.member("spec")?;
+    let same = semantic::equal_members(spec, expected.get("spec"), current.get("spec"));
+    // What is written are the server's own words, as upstream does.
+    if same { None } else { tree::child(wanted, "spec").cloned() }
+}
+
+/// Whether the server made this object once and does not want it any more.
+fn is_left_over(object: &Object, wanted: &[Object]) -> bool {
+    let name = meta::text(object, "name");
+    annotated(object) == Some(true) && !wanted.iter().any(|wanted| meta::text(wanted, "name") == name)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use jsontree::Value;
+
+    fn level(name: &str) -> Object {
+        let levels = objects::of_kind(GROUP_VERSION, "PriorityLevelConfiguration").unwrap();
+        levels.into_iter().find(|level| meta::text(level, "name") == name).unwrap()
+    }
+
+    /// A level as it is in the store, with an annotation, a generation and a changed member of its spec.
+    fn stored(
+        name: &str,
+        annotation: Option<&str>,
+        generation: i64,
+        change: Option<(&[&str], i64)>,
+    ) -> Object {
+        let mut stored = level(name);
+        kinds::defaults::apply(GROUP_VERSION, "PriorityLevelConfiguration", &mut stored, &Gates::default());
+        meta::set_generation(&mut stored, generation);
+        meta::set(&mut stored, "annotations", annotation.map(|text| json!({AUTO_UPDATE: text})));
+        if let Some((path, value)) = change {
+            object::set(&mut stored, path, value);
+        }
+        stored
+    }
+
+    /// What becomes of it: its annotation and whether its spec is the server's.
+    fn check(stored: &Object, name: &str, expected: Option<(&str, bool)>) {
+        let row = api::resources::find(GROUP, "v1", "prioritylevelconfigurations", "").unwrap();
+        let wanted = level(name);
+        let revised = revised(row, Some(stored), &wanted);
+        let said = revised.as_ref().map(|revised| {
+            let annotation = object::get_str(revised, &["metadata", "annotations", AUTO_UPDATE]).unwrap();
+            (annotation, revised.get("spec") == wanted.get("spec"))
+        });
+        assert_eq!(said, expected, "{}", Value::from(stored.clone()));
+    }
+
+    #[test]
+    fn a_suggestion_is_the_servers_until_somebody_changes_it() {
+        let shares: Option<(&[&str], i64)> = Some((&["spec", "limited", "nominalConcurrencyShares"], 7));
+        let name = "workload-low";
+        let check = |annotation, generation, change, expected| {
+            check(&stored(name, annotation, generation, change), name, expected);
+        };
+        check(Some("true"), 1, None, None);
+        check(Some("true"), 5, shares, Some(("true", true)));
+        check(Some("false"), 5, shares, None);
+        check(Some("false"), 1, None, None);
+        check(None, 1, None, Some(("true", true)));
+        check(None, 1, shares, Some(("true", true)));
+        check(None, 2, shares, Some(("false", false)));
+        check(Some("perhaps"), 2, shares, Some(("false", false)));
+    }
+
+    #[test]
+    fn what_is_mandatory_is_always_the_servers_but_for_what_operators_may_lend() {
+        let shares: Option<(&[&str], i64)> = Some((&["spec", "limited", "nominalConcurrencyShares"], 7));
+        check(&stored("catch-all", Some("true"), 1, None), "catch-all", None);
+        check(&stored("catch-all", Some("false"), 9, shares), "catch-all", Some(("true", true)));
+        let lent: Option<(&[&str], i64)> = Some((&["spec", "exempt", "lendablePercent"], 50));
+        check(&stored("exempt", Some("true"), 9, lent), "exempt", None);
+    }
+
+    #[test]
+    fn what_an_earlier_release_kept_up_to_date_is_left_over() {
+        let known = [level("exempt")];
+        let mut other = stored("catch-all", Some("true"), 1, None);
+        assert!(is_left_over(&other, &known));
+        assert!(!is_left_over(&stored("exempt", Some("true"), 1, None), &known));
+        for annotation in [None, Some("false"), Some("x")] {
+            meta::set(&mut other, "annotations", annotation.map(|text| json!({AUTO_UPDATE: text})));
+            assert!(!is_left_over(&other, &known), "{annotation:?}");
+        }
+    }
+}

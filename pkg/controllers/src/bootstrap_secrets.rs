@@ -1,0 +1,40 @@
+//! The Secrets of bootstrap tokens, as authentication asks for them.
+
+use api::tree;
+use async_trait::async_trait;
+use authentication::{BootstrapSecret, BootstrapSecrets};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use registry::client::{Client, Read};
+use registry::{Registry, meta};
+
+const NAMESPACE: &str = "kube-system";
+
+/// Looks Secrets up in the watch cache.
+pub struct StoredBootstrapSecrets(Client);
+
+impl StoredBootstrapSecrets {
+    /// # Errors
+    /// Secrets are not served.
+    pub fn new(registry: &Registry) -> Result<Self, String> {
+        Client::find(registry, "", "secrets").map(StoredBootstrapSecrets)
+    }
+}
+
+#[async_trait]
+impl BootstrapSecrets for StoredBootstrapSecrets {
+    async fn secret(&self, name: &str) -> Result<Option<BootstrapSecret>, String> {
+        let found = self.0.get(NAMESPACE, name, Read::Cached).await.map_err(|status| status.message)?;
+        let Some(secret) = found else { return Ok(None) };
+        let members = tree::child(&secret, "data").into_iter().flatten();
+        let data = members.filter_map(|(key, value)| {
+            let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).ok()?;
+            Some((key.to_string(), bytes))
+        });
+        Ok(Some(BootstrapSecret {
+            deleting: meta::deletion_seconds(&secret).is_some(),
+            kind: tree::text(&secret, "type").to_owned(),
+            data: data.collect(),
+        }))
+    }
+}

@@ -1,0 +1,136 @@
+//! The condition `Dangling` of a flow schema: whether the priority level that it refers to is missing
+//! (upstream's `util/flowcontrol/apf_controller.go`).
+
+use api::tree;
+use apimachinery::go_quote::quote;
+use jsontree::{Value, json};
+use registry::client::{Client, Read};
+use registry::{Registry, meta};
+use schema::object::{self, Object};
+
+const GROUP: &str = "flowcontrol.apiserver.k8s.io";
+const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
+/// Under this name the server manages the condition.
+const FIELD_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
+const TYPE: &str = "Dangling";
+
+/// Sets the condition.
+pub struct Dangling {
+    status: Client,
+    schemas: Client,
+    levels: Client,
+}
+
+impl Dangling {
+    /// What sets it.
+    ///
+    /// # Errors
+    /// Flow schemas or priority levels are not served.
+    pub fn new(registry: &Registry) -> Result<Self, String> {
+        let schemas = Client::find(registry, GROUP, "flowschemas")?;
+        let levels = Client::find(registry, GROUP, "prioritylevelconfigurations")?;
+        let status =
+            Client::find(registry, GROUP, "flowschemas")?.through("status")?.managed_by(FIELD_MANAGER);
+        Ok(Dangling { status, schemas, levels })
+    }
+
+    /// As [`report`](Self::report), about the schema of this name.
+    ///
+    /// # Errors
+    /// As that.
+    pub async fn report_on(&self, name: &str) -> registry::Result<()> {
+        match self.schemas.get("", name, Read::Cached).await? {
+            Some(schema) => self.report(&schema).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a schema say whether its level exists.
+    ///
+    /// # Errors
+    /// As [`Client::get`] and [`Client::apply`].
+    pub async fn report(&self, schema: &Object) -> registry::Result<()> {
+        let level = object::get_str(schema, &["spec", "priorityLevelConfiguration", "name"]).unwrap_or("");
+        let exists = self.levels.get("", level, Read::Cached).await?.is_some();
+        let now = self.status.now().rfc3339().to_string();
+        match configuration(schema, level, exists, &now) {
+            Some(configuration) => {
+                self.status.apply("", meta::text(schema, "name"), &configuration).await.map(drop)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The condition that a schema has.
+fn condition(schema: &Object) -> Option<&Object> {
+    let conditions = tree::child(schema, "status").into_iter().flat_map(|s| tree::children(s, "conditions"));
+    conditions.into_iter().find(|condition| tree::text(condition, "type") == TYPE)
+}
+
+/// Whether a schema says that its level is missing; `None` if it does not say.
+pub fn said(schema: &Object) -> Option<bool> {
+    Some(tree::text(condition(schema)?, "status") == "True")
+}
+
+/// The configuration to apply to a schema's status; `None` when the schema says so already.
+fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Option<Value> {
+    let (status, reason, fate) = if exists {
+        ("False", "Found", "and it exists")
+    } else {
+        ("True", "NotFound", "but there is no such object")
+    };
+    let message = format!(
+        "This FlowSchema references the PriorityLevelConfiguration object named {} {fate}",
+        quote(level)
+    );
+    let said = condition(schema);
+    let says = |said: &Object| {
+        ["status", "reason", "message"].map(|member| tree::text(said, member)) == [status, reason, &message]
+    };
+    if said.is_some_and(says) {
+        return None;
+    }
+    Some(json!({
+        "apiVersion": GROUP_VERSION,
+        "kind": "FlowSchema",
+        "metadata": {"name": meta::text(schema, "name")},
+        "status": {"conditions": [{
+            "type": TYPE,
+            "status": status,
+            "lastTransitionTime": now,
+            "reason": reason,
+            "message": message,
+        }]},
+    }))
+}
+
+#[cfg(test)]
+#[allow(clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::desired::object;
+
+    #[test]
+    fn a_schema_says_once_whether_its_level_exists() {
+        let check = |said: Option<bool>, exists: bool, expected: Option<[&str; 2]>| {
+            let mut schema = object(json!({"metadata": {"name": "a"}}));
+            if let Some(before) = said.and_then(|exists| configuration(&schema, "l", exists, "before")) {
+                schema.insert("status", before["status"].clone());
+            }
+            let configuration = configuration(&schema, "l", exists, "now");
+            let condition = configuration.map(|it| it["status"]["conditions"][0].clone());
+            let found = condition.map(|it| [it["status"].clone(), it["message"].clone()]);
+            assert_eq!(found, expected.map(|texts| texts.map(Value::from)));
+        };
+        let found =
+            "This FlowSchema references the PriorityLevelConfiguration object named \"l\" and it exists";
+        let missing = "This FlowSchema references the PriorityLevelConfiguration object named \"l\" but there is no such object";
+        check(None, true, Some(["False", found]));
+        check(Some(true), true, None);
+        check(Some(false), true, Some(["False", found]));
+        check(None, false, Some(["True", missing]));
+        check(Some(true), false, Some(["True", missing]));
+        check(Some(false), false, None);
+    }
+}

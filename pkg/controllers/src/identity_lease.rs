@@ -1,0 +1,279 @@
+//! The Lease by which this server is known in the cluster (KEP-1965, upstream's APIServerIdentity): renewed
+//! while the server lives, removed when it stops. Every server also removes those that nobody renews.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::options::Preconditions;
+use api::tree;
+use apimachinery::time::{UnixTime, parse_micro_time};
+use client::Address;
+use component_base::features::Gate;
+use jsontree::json;
+use registry::client::{Client, Read};
+use registry::{Registry, meta};
+use schema::object::{self, Object};
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::desired::object;
+use crate::hook::PostStartHook;
+use crate::tasks::{First, Rounds, Tasks};
+
+const NAMESPACE: &str = "kube-system";
+/// Marks the Leases of API servers of this kind.
+const IDENTITY: (&str, &str) = ("apiserver.kubernetes.io/identity", "kube-apiserver");
+const HOST_NAME: &str = "kubernetes.io/hostname";
+/// Where other servers reach this one.
+const PEER_ADDRESS: &str = "kubernetes.io/peer-advertise-address";
+/// For how long the Lease is valid without renewal, in seconds.
+const DURATION_SECONDS: i64 = 3600;
+const RENEWAL: Rounds =
+    Rounds { what: "identity lease", period: Duration::from_secs(10), jitter: 0.04, first: First::Now };
+const COLLECTION: Rounds = Rounds {
+    what: "collection of identity leases",
+    period: Duration::from_secs(3600),
+    jitter: 0.04,
+    // They are listed from the watch cache.
+    first: First::WhenReady,
+};
+/// How long the removal may take, at start and in the end.
+const REMOVAL_MAX: Duration = Duration::from_secs(10);
+
+/// This server's Lease.
+pub struct IdentityLease {
+    lease: Lease,
+    client: Client,
+    /// Whether it has been given up; held while it is written.
+    left: Mutex<bool>,
+}
+
+/// What it says.
+struct Lease {
+    name: String,
+    holder: String,
+    host: String,
+    /// Where other servers reach this one, where they do.
+    address: Option<String>,
+}
+
+/// What a server states about itself in its Lease.
+pub struct IdentityOptions {
+    pub host_name: String,
+    /// Differs for every process.
+    pub uid: String,
+    /// Where peers reach this server, if they pass requests on to it.
+    pub peer_address: Option<Address>,
+}
+
+impl IdentityLease {
+    /// The Lease of a server on this machine.
+    ///
+    /// # Errors
+    /// Leases are not served, or nobody could find this server.
+    pub fn new(options: IdentityOptions, registry: &Registry) -> Result<Self, String> {
+        let IdentityOptions { host_name: host, uid, peer_address } = options;
+        let name = name(&host);
+        let address = peer_address.map(|address| address.to_string());
+        let holder = format!("{name}_{uid}");
+        let lease = Lease { name, holder, host, address };
+        let client = Client::find(registry, "coordination.k8s.io", "leases")?;
+        Ok(IdentityLease { lease, client, left: Mutex::new(false) })
+    }
+
+    /// Removes what an earlier process on this machine left behind, then claims and renews the Lease.
+    pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
+        let (lease, tasks) = (Arc::clone(self), tasks.clone());
+        let work = Box::pin(async move {
+            lease.remove().await;
+            tasks.spawn(RENEWAL, move || {
+                let lease = Arc::clone(&lease);
+                async move { lease.renew().await }
+            });
+            Ok(())
+        });
+        PostStartHook { name: "start-kube-apiserver-identity-lease-controller", work }
+    }
+
+    /// Removes Leases of servers that are gone.
+    pub fn collector_hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
+        let (lease, tasks) = (Arc::clone(self), tasks.clone());
+        let work = Box::pin(async move {
+            tasks.spawn(COLLECTION, move || {
+                let lease = Arc::clone(&lease);
+                async move { lease.collect().await }
+            });
+            Ok(())
+        });
+        PostStartHook { name: "start-kube-apiserver-identity-lease-garbage-collector", work }
+    }
+
+    /// Gives the Lease up for good.
+    pub async fn leave(&self) {
+        let given_up = async {
+            let mut left = self.left.lock().await;
+            *left = true;
+            self.remove().await;
+        };
+        if timeout(REMOVAL_MAX, given_up).await.is_err() {
+            tracing::warn!(lease = self.lease.name, "the identity lease was not removed in time");
+        }
+    }
+
+    /// Removes the Lease. It is no harm if that fails: it is taken over or expires.
+    async fn remove(&self) {
+        let removal = self.client.delete(NAMESPACE, &self.lease.name, Preconditions::default());
+        let removed = timeout(REMOVAL_MAX, removal).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(lease = self.lease.name, %error, "the identity lease was not removed");
+        }
+    }
+
+    async fn renew(&self) -> Result<(), String> {
+        let left = self.left.lock().await;
+        if *left {
+            return Ok(());
+        }
+        let now = self.client.now();
+        let renewed = |current: Option<&Object>| Some(self.lease.renewed(current, now));
+        let kept = self.client.reconcile(NAMESPACE, &self.lease.name, &renewed).await;
+        kept.map(drop).map_err(|status| status.message)
+    }
+
+    async fn collect(&self) -> Result<(), String> {
+        let now = self.client.now();
+        let leases = self.client.list(NAMESPACE, Read::Cached).await.map_err(|status| status.message)?;
+        for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
+            match self.client.delete_exact(lease).await {
+                // It was renewed after all.
+                Err(status) if status.reason == "Conflict" => {}
+                Err(status) => return Err(status.message),
+                Ok(_) => {
+                    tracing::info!(lease = meta::text(lease, "name"), "removed an expired identity lease")
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lease {
+    /// The object, renewed. Who holds it is said once.
+    fn renewed(&self, current: Option<&Object>, now: UnixTime) -> Object {
+        let mut lease = current.cloned().unwrap_or_else(|| {
+            object(json!({
+                "metadata": {"name": self.name, "namespace": NAMESPACE},
+                "spec": {"holderIdentity": self.holder},
+            }))
+        });
+        object::set(&mut lease, &["spec", "leaseDurationSeconds"], DURATION_SECONDS);
+        object::set(&mut lease, &["spec", "renewTime"], now.rfc3339_micro().to_string());
+        object::set(&mut lease, &["metadata", "labels", IDENTITY.0], IDENTITY.1);
+        object::set(&mut lease, &["metadata", "labels", HOST_NAME], self.host.as_str());
+        if let Some(address) = &self.address {
+            object::set(&mut lease, &["metadata", "annotations", PEER_ADDRESS], address.as_str());
+        }
+        lease
+    }
+}
+
+fn is_of_a_server(lease: &Object) -> bool {
+    object::get_str(lease, &["metadata", "labels", IDENTITY.0]) == Some(IDENTITY.1)
+}
+
+/// One without a time or a duration is none that a server wrote.
+fn is_expired(lease: &Object, now: UnixTime) -> bool {
+    let expires = || {
+        let spec = tree::child(lease, "spec")?;
+        let renewed = parse_micro_time(tree::maybe_text(spec, "renewTime")?).ok()?;
+        let seconds = renewed.seconds.saturating_add(tree::maybe_integer(spec, "leaseDurationSeconds")?);
+        Some((seconds, renewed.nanos))
+    };
+    expires().is_none_or(|expires| expires < (now.seconds, now.nanos))
+}
+
+/// The name of the Lease of a server on a host: a hash of what tells it from others, each part with its length in two
+/// bytes before it.
+pub fn name(host: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [host, IDENTITY.1] {
+        hash.update(u16::try_from(part.len()).unwrap_or(u16::MAX).to_be_bytes());
+        hash.update(part);
+    }
+    let half: Vec<u8> = hash.finalize().iter().copied().take(16).collect();
+    format!("apiserver-{}", base32(&half))
+}
+
+/// RFC 4648, in lower case and without padding.
+fn base32(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let bit = |at: usize| bytes.get(at / 8).is_some_and(|byte| byte >> (7 - at % 8) & 1 == 1);
+    let digit = |at: usize| (0..5).fold(0, |value, offset| value << 1 | usize::from(bit(at * 5 + offset)));
+    let digits = (bytes.len() * 8).div_ceil(5);
+    (0..digits).filter_map(|at| DIGITS.get(digit(at)).map(|&digit| char::from(digit))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_upstreams_hash_of_the_host() {
+        // Read from an upstream server on a host of this name.
+        assert_eq!(name("vm"), "apiserver-wlv32tlttr4jl3gtroqexyxapa");
+    }
+
+    #[test]
+    fn base32_is_that_of_the_rfc() {
+        let check = |bytes: &[u8], expected: &str| assert_eq!(base32(bytes), expected);
+        check(b"", "");
+        check(b"f", "my");
+        check(b"fo", "mzxq");
+        check(b"foo", "mzxw6");
+        check(b"foob", "mzxw6yq");
+        check(b"fooba", "mzxw6ytb");
+        check(b"foobar", "mzxw6ytboi");
+    }
+
+    #[test]
+    fn a_renewal_changes_the_time_and_what_the_server_says_of_itself() {
+        let lease = Lease {
+            name: "apiserver-x".to_owned(),
+            holder: "apiserver-x_1".to_owned(),
+            host: "h".to_owned(),
+            address: Some("192.0.2.1:6443".to_owned()),
+        };
+        let first = lease.renewed(None, UnixTime { seconds: 0, nanos: 1_234_567 });
+        let expected = object(json!({
+            "metadata": {
+                "name": "apiserver-x",
+                "namespace": "kube-system",
+                "labels": {"apiserver.kubernetes.io/identity": "kube-apiserver", "kubernetes.io/hostname": "h"},
+                "annotations": {"kubernetes.io/peer-advertise-address": "192.0.2.1:6443"},
+            },
+            "spec": {
+                "holderIdentity": "apiserver-x_1",
+                "leaseDurationSeconds": 3600,
+                "renewTime": "1970-01-01T00:00:00.001234Z",
+            },
+        }));
+        assert_eq!(first, expected);
+        let other = Lease { holder: "apiserver-x_2".to_owned(), ..lease };
+        let second = other.renewed(Some(&first), UnixTime { seconds: 1, nanos: 0 });
+        assert_eq!(object::get_str(&second, &["spec", "holderIdentity"]), Some("apiserver-x_1"));
+        assert_eq!(object::get_str(&second, &["spec", "renewTime"]), Some("1970-01-01T00:00:01.000000Z"));
+    }
+
+    #[test]
+    fn a_lease_that_nobody_renews_expires() {
+        let now = UnixTime { seconds: 4000, nanos: 0 };
+        let check = |spec: jsontree::Value, expected: bool| {
+            assert_eq!(is_expired(&object(json!({"spec": spec})), now), expected);
+        };
+        check(json!({"renewTime": "1970-01-01T00:06:40.000000Z", "leaseDurationSeconds": 3600}), false);
+        check(json!({"renewTime": "1970-01-01T00:06:39.999999Z", "leaseDurationSeconds": 3600}), true);
+        check(json!({"leaseDurationSeconds": 3600}), true);
+        check(json!({"renewTime": "1970-01-01T00:06:40.000000Z"}), true);
+    }
+}

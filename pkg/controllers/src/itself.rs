@@ -1,0 +1,112 @@
+//! Requests of the server to itself.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use client::kubeconfig::Credentials;
+use client::{Address, Client, Limits, Options, Source, Tls, Trust};
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderValue, Method, Request};
+use jsontree::Value;
+use schema::object::Object;
+
+/// What one request may cost.
+const LIMITS: Limits =
+    Limits { total: Duration::from_secs(10), response_bytes_max: 4 << 20, redirects_max: 0 };
+
+/// The server as a client of its own: what it asks so is admitted, audited and counted as what others ask. Cheap to
+/// clone.
+#[derive(Clone)]
+pub struct Itself {
+    client: Client,
+    address: Address,
+}
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub struct Refused {
+    /// The code of the answer; 0 if there was none.
+    pub code: u16,
+    message: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Itself {
+    /// A client that shows these credentials at an address.
+    ///
+    /// # Errors
+    /// The credentials are none.
+    pub fn new(credentials: Credentials, address: Address) -> Result<Self, String> {
+        let Credentials { bearer, expected, .. } = credentials;
+        let expected = expected.ok_or("nobody is expected")?;
+        let tls = Tls {
+            trust: Trust::Bundle(Source::Inline(expected.authorities)),
+            server_name: Some(expected.name),
+            ..Tls::default()
+        };
+        let client = Client::new(Options { tls, bearer, ..Options::default() });
+        Ok(Itself { client: client.map_err(|error| error.to_string())?, address })
+    }
+
+    /// Reads an object; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn get(&self, path: &str) -> Result<Option<Object>, Refused> {
+        match self.ask(Method::GET, path, Bytes::new()).await {
+            Ok(object) => Ok(Some(object)),
+            Err(refused) if refused.code == 404 => Ok(None),
+            Err(refused) => Err(refused),
+        }
+    }
+
+    /// Creates an object in the collection at a path, and returns it as it is then.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn create(&self, path: &str, object: &Object) -> Result<Object, Refused> {
+        self.ask(Method::POST, path, body(object)).await
+    }
+
+    /// Writes an object over the one that it was made from, and returns it as it is then.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub async fn update(&self, path: &str, object: &Object) -> Result<Object, Refused> {
+        self.ask(Method::PUT, path, body(object)).await
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Bytes) -> Result<Object, Refused> {
+        let broken = |message: String| Refused { code: 0, message };
+        let uri = self.address.uri(path).map_err(broken)?;
+        let mut request = Request::new(body);
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = uri.clone();
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        // The part before the slash is the manager of what is written.
+        headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver/v1.36"));
+        let answer = self.client.call(request, &LIMITS).await;
+        let answer = answer.map_err(|error| broken(error.of_request(&method, &uri)))?;
+        let code = answer.status().as_u16();
+        let decoded = schema::json::decode_untyped(answer.body()).map(|decoded| decoded.value);
+        match decoded {
+            Ok(Value::Object(object)) if (200..300).contains(&code) => Ok(object),
+            Ok(value) => {
+                let message = value.get("message").and_then(Value::as_str).unwrap_or("no message");
+                Err(Refused { code, message: message.to_owned() })
+            }
+            Err(error) => Err(Refused { code, message: error.to_string() }),
+        }
+    }
+}
+
+fn body(object: &Object) -> Bytes {
+    serde_json::to_vec(object).unwrap_or_default().into()
+}

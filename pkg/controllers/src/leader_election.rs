@@ -1,0 +1,304 @@
+//! Coordinated leader election (upstream's `controller/leaderelection`, KEP-4355): components that want a lease say so by
+//! a LeaseCandidate, and one server of all decides who gets it.
+//!
+//! Every server follows candidates and leases; the one that holds a lease of its own ([`lock`]) looks at what changed and
+//! does the next step about it ([`election`]): it asks candidates whether they are there, and then gives the lease to the
+//! best of those that are. No state is kept but that of the objects, so another server goes on where this one ends. What is
+//! written is asked of this server as of any other client's: policies may be about it.
+
+mod election;
+mod figures;
+mod known;
+mod lock;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::api::catalog::Catalog;
+use ::api::resources::{self, Handle};
+use component_base::clock::Clock;
+use futures::future::{BoxFuture, join};
+use registry::client::{Client, Read};
+use registry::informer::{Informer, InformerTask};
+use registry::{Registry, meta};
+use server::metrics::Collector;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::hook::{self, PostStartHook, awaited};
+use crate::itself::{Itself, Refused};
+use crate::tasks::{self, Tasks};
+use election::{Candidate, Lease, Step, asked, given, step};
+use figures::Figures;
+use known::{Known, Name};
+use lock::Lock;
+
+/// What upstream calls the controller, its queue and its lease.
+const NAME: &str = "leader-election-controller";
+const GROUP: &str = "coordination.k8s.io";
+/// The versions of LeaseCandidates, the preferred one first.
+const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha2"];
+/// When all leases are looked at again of which nothing was heard.
+const AGAIN: Duration = Duration::from_secs(5);
+/// By how much a pause between two attempts at leading may be longer, in multiples of it.
+const JITTER: f64 = 1.2;
+
+/// How servers agree on the one that elects leaders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeadershipTimes {
+    /// `--coordinated-leadership-lease-duration`: for how long others wait for a leader that is silent.
+    pub lease_duration: Duration,
+    /// `--coordinated-leadership-renew-deadline`: for how long a leader tries to stay one. Shorter than the above.
+    pub renew_deadline: Duration,
+    /// `--coordinated-leadership-retry-period`: the pause between two attempts. Shorter than the above.
+    pub retry_period: Duration,
+}
+
+impl Default for LeadershipTimes {
+    fn default() -> Self {
+        let [lease_duration, renew_deadline, retry_period] = [15, 10, 2].map(Duration::from_secs);
+        LeadershipTimes { lease_duration, renew_deadline, retry_period }
+    }
+}
+
+/// How this server takes part in the election.
+pub struct ElectionOptions {
+    /// Writes of the election go through this server's own API.
+    pub itself: Itself,
+    pub times: LeadershipTimes,
+    /// Differs for every process.
+    pub identity: String,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Decides about leases while it leads.
+pub struct LeaderElection {
+    itself: Itself,
+    follower: Informer<Known>,
+    candidates: Client,
+    /// Where LeaseCandidates are, as the group's version that is served.
+    version: &'static str,
+    times: LeadershipTimes,
+    clock: Arc<dyn Clock>,
+    identity: String,
+    figures: Arc<Figures>,
+    /// Of the leases that are looked at.
+    queue: Arc<tasks::Figures>,
+    /// Told when the server goes down, and what tells that the lease is given up.
+    stop: (CancellationToken, CancellationToken),
+}
+
+/// What goes on as long as requests are served, and what is done when the server was told to stop.
+pub struct Election {
+    pub run: BoxFuture<'static, ()>,
+    pub leave: BoxFuture<'static, ()>,
+    pub hook: PostStartHook,
+    pub figures: Arc<dyn Collector>,
+}
+
+impl LeaderElection {
+    /// Elects by the objects of a registry; `itself` writes. `None` where no version of LeaseCandidates is served.
+    ///
+    /// # Errors
+    /// Leases are not known.
+    pub fn by(
+        registry: &Registry,
+        catalog: &Catalog,
+        tasks: &Tasks,
+        options: ElectionOptions,
+    ) -> Result<Option<Election>, String> {
+        let ElectionOptions { itself, times, identity, clock } = options;
+        let row = |version| Some((version, resources::find(GROUP, version, "leasecandidates", "")?));
+        let served = VERSIONS.into_iter().filter_map(row).find(|(_, row)| catalog.serves(row));
+        let Some((version, row)) = served else {
+            tracing::warn!("leaders are not coordinated: no version of leasecandidates is served");
+            return Ok(None);
+        };
+        let leases = resources::find(GROUP, "v1", "leases", "").ok_or("leases are not known")?;
+        let rows = [row, leases].map(Handle::from).to_vec();
+        let (follower, following) = Informer::new(registry, "leader election", rows);
+        let stop = (CancellationToken::new(), CancellationToken::new());
+        let election = LeaderElection {
+            itself,
+            follower: follower.clone(),
+            candidates: Client::of(registry, row),
+            version,
+            times,
+            clock,
+            identity,
+            figures: Arc::default(),
+            queue: tasks.figures().of(NAME),
+            stop: stop.clone(),
+        };
+        let leave = Box::pin(async move {
+            stop.0.cancel();
+            if timeout(times.renew_deadline, stop.1.cancelled()).await.is_err() {
+                tracing::warn!("the lease of the leader election was not given up in time");
+            }
+        });
+        let known = awaited(async move { follower.ready().await });
+        let hook = hook::hook("start-kube-apiserver-coordinated-leader-election-controller", known);
+        let figures = Arc::clone(&election.figures) as Arc<dyn Collector>;
+        Ok(Some(Election { run: Box::pin(election.run(following)), leave, hook, figures }))
+    }
+
+    async fn run(self, following: InformerTask<Known>) {
+        let terms = async {
+            self.stop.0.run_until_cancelled(self.follower.ready()).await;
+            while !self.stop.0.is_cancelled() {
+                self.term().await;
+                self.stop.0.run_until_cancelled(sleep(self.times.retry_period)).await;
+            }
+            self.stop.1.cancel();
+        };
+        join(following.run(), terms).await;
+    }
+
+    /// Waits until this server leads, decides as long as it does, and gives the lease up.
+    async fn term(&self) {
+        let (itself, identity) = (self.itself.clone(), self.identity.clone());
+        let mut lock = Lock::new(itself, identity, self.times.lease_duration, Arc::clone(&self.figures));
+        if self.stop.0.run_until_cancelled(self.acquire(&mut lock)).await.is_some() {
+            tracing::info!(identity = self.identity, "leads the election of leaders");
+            self.figures.leads(true);
+            tokio::select! {
+                () = self.keep(&mut lock) => {}
+                () = self.decide() => {}
+                () = self.stop.0.cancelled() => {}
+            }
+            self.figures.leads(false);
+            tracing::info!("leads the election of leaders no more");
+        }
+        // It may be this server's though nobody was told.
+        let release = timeout(self.times.renew_deadline, lock.release(self.clock.now()));
+        if let Ok(Err(refused)) = release.await {
+            tracing::warn!(%refused, "the lease of the leader election was not given up");
+        }
+    }
+
+    async fn acquire(&self, lock: &mut Lock) {
+        loop {
+            match lock.try_hold(self.clock.now()).await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(refused) => tracing::debug!(%refused, "the lease of the leader election"),
+            }
+            sleep(self.times.retry_period.mul_f64(1.0 + rand::random_range(0.0..JITTER))).await;
+        }
+    }
+
+    /// Renews the lease for as long as that works.
+    async fn keep(&self, lock: &mut Lock) {
+        let mut renewed = Instant::now();
+        loop {
+            sleep(self.times.retry_period).await;
+            let left = self.times.renew_deadline.saturating_sub(renewed.elapsed());
+            match timeout(left, lock.try_hold(self.clock.now())).await {
+                Ok(Ok(true)) => {
+                    renewed = Instant::now();
+                    continue;
+                }
+                // Somebody else has it.
+                Ok(Ok(false)) => {}
+                Ok(Err(refused)) => tracing::debug!(%refused, "the lease of the leader election"),
+                Err(_) => {}
+            }
+            if renewed.elapsed() >= self.times.renew_deadline {
+                return;
+            }
+        }
+    }
+
+    /// Does the next step about every lease that something happened to, and now and then about all.
+    async fn decide(&self) {
+        let (mut seen, mut due, mut failed) = (0, Instant::now(), BTreeSet::new());
+        loop {
+            let (known, all) = (self.follower.snapshot(), Instant::now() >= due);
+            let wanted = known.wanted().filter(|name| all || known.changed_after(name, seen));
+            failed = self.look_at(&known, wanted.collect(), &failed).await;
+            self.forget(&known).await;
+            seen = known.changes();
+            drop(known);
+            if all {
+                due = Instant::now() + AGAIN;
+            }
+            tokio::select! {
+                () = self.follower.wait_for(|known| known.changes() != seen) => {}
+                () = sleep_until(due) => {}
+            }
+        }
+    }
+
+    /// Looks at leases in turn, of which some have `failed` before; gives those that fail now.
+    async fn look_at(&self, known: &Known, names: Vec<&Name>, failed: &BTreeSet<Name>) -> BTreeSet<Name> {
+        let (due, mut fail) = (Instant::now(), BTreeSet::new());
+        for (done, name) in names.iter().enumerate() {
+            self.queue.waiting(names.len() - done - 1);
+            let looked = self.queue.observed(due, failed.contains(name), self.look(known, name)).await;
+            if let Err(error) = looked {
+                tracing::warn!(lease = %name, error, "no leader is elected yet");
+                fail.insert((*name).clone());
+            }
+        }
+        fail
+    }
+
+    async fn look(&self, known: &Known, name: &Name) -> Result<(), String> {
+        let lease = known.lease(name).as_ref().map(Lease::of);
+        let candidates: Vec<Candidate> = known.candidates(name).cloned().collect();
+        let now = self.clock.now();
+        match step(lease.as_ref(), &candidates, now)? {
+            Step::Rest => Ok(()),
+            Step::Ask(names) => {
+                let asked = names.iter().map(|candidate| self.ask(&name.namespace, candidate));
+                let asked = futures::future::join_all(asked).await;
+                asked.into_iter().collect::<Result<(), Refused>>().map_err(|refused| refused.to_string())
+            }
+            Step::Elect(elected) => self.give(name, &elected).await.map_err(|refused| refused.to_string()),
+        }
+    }
+
+    async fn ask(&self, namespace: &str, candidate: &str) -> Result<(), Refused> {
+        let path =
+            format!("/apis/{GROUP}/{}/namespaces/{namespace}/leasecandidates/{candidate}", self.version);
+        let Some(current) = self.itself.get(&path).await? else { return Ok(()) };
+        self.itself.update(&path, &asked(&current, self.clock.now())).await.map(drop)
+    }
+
+    async fn give(&self, name: &Name, elected: &election::Elected) -> Result<(), Refused> {
+        let leases = format!("/apis/{GROUP}/v1/namespaces/{}/leases", name.namespace);
+        let path = format!("{leases}/{}", name.lease);
+        let current = self.itself.get(&path).await?;
+        let both = (&*name.namespace, &*name.lease);
+        let Some(lease) = given(current.as_ref(), both, elected, self.clock.now()) else { return Ok(()) };
+        tracing::info!(lease = %name, holder = elected.holder, strategy = elected.strategy, "a leader is elected");
+        match current {
+            None => self.itself.create(&leases, &lease).await.map(drop),
+            Some(_) => self.itself.update(&path, &lease).await.map(drop),
+        }
+    }
+
+    /// Removes candidates that nobody has heard of for long.
+    async fn forget(&self, known: &Known) {
+        let now = self.clock.now();
+        for (namespace, name) in known.gone(now) {
+            // What is known may be older than what is there.
+            let current = self.candidates.get(namespace, name, Read::Latest).await;
+            let current = current.ok().flatten().filter(|current| Candidate::of(current).is_gone(now));
+            let Some(current) = current else { continue };
+            match self.candidates.delete_exact(&current).await {
+                Ok(_) => tracing::info!(namespace, name, "removed a lease candidate that expired"),
+                Err(status) => {
+                    let error = &status.message;
+                    tracing::debug!(
+                        namespace,
+                        name = meta::text(&current, "name"),
+                        error,
+                        "a lease candidate"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Who should hold a lease: a function of the lease, of those who would like it, and of the time. The rules and the times
+//! are those of upstream's `controller/leaderelection`, because candidates wait by them.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use api::tree;
+use apimachinery::time::{UnixTime, parse_micro_time, parse_time};
+use cel::ext::semver::Version;
+use jsontree::json;
+use registry::meta;
+use schema::object::{self, Object};
+
+use crate::desired::object;
+
+/// How long a candidate has to answer, and for how long an answer counts.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long a candidate is one without saying so again.
+const VALID: Duration = Duration::from_secs(30 * 60);
+/// How long a lease that is given to somebody is theirs before they renew it, in seconds.
+const DURATION_SECONDS: i64 = 5;
+/// The one strategy that is decided here; others are for somebody else.
+const OLDEST: &str = "OldestEmulationVersion";
+
+/// Somebody who would like a lease.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) name: String,
+    /// The name of the lease, which is in the candidate's namespace.
+    pub(super) lease: String,
+    strategy: String,
+    emulation: Option<Version>,
+    binary: Option<Version>,
+    /// When they were asked, and when they last said that they are there.
+    pinged: Option<UnixTime>,
+    renewed: Option<UnixTime>,
+    created: UnixTime,
+}
+
+impl Candidate {
+    /// What a LeaseCandidate says.
+    pub(super) fn of(object: &Object) -> Self {
+        let empty = Object::new();
+        let spec = tree::child(object, "spec").unwrap_or(&empty);
+        let version = |name| Version::parse_normalized(tree::text(spec, name).trim()).ok();
+        let created = parse_time(meta::text(object, "creationTimestamp"));
+        Candidate {
+            name: meta::text(object, "name").to_owned(),
+            lease: tree::text(spec, "leaseName").to_owned(),
+            strategy: tree::text(spec, "strategy").to_owned(),
+            emulation: version("emulationVersion"),
+            binary: version("binaryVersion"),
+            pinged: time(spec, "pingTime"),
+            renewed: time(spec, "renewTime"),
+            created: created.unwrap_or_default(),
+        }
+    }
+
+    /// Whether they have been asked and did not answer yet.
+    pub(super) fn owes_an_answer(&self) -> bool {
+        self.pinged.is_some() && self.renewed < self.pinged
+    }
+
+    /// Whether nobody has heard of them for so long that they count no more.
+    pub(super) fn is_gone(&self, now: UnixTime) -> bool {
+        self.renewed.is_none_or(|renewed| is_past(renewed, VALID, now))
+    }
+
+    fn answered_lately(&self, now: UnixTime) -> bool {
+        self.renewed.is_some_and(|renewed| is_yet(renewed, ANSWER, now))
+    }
+
+    /// The older emulation first, then the older binary, then who was there first.
+    fn order(&self, other: &Self) -> Ordering {
+        let versions = (&self.emulation, &self.binary).cmp(&(&other.emulation, &other.binary));
+        versions.then(self.created.cmp(&other.created))
+    }
+}
+
+/// What counts of a lease.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lease {
+    holder: Option<String>,
+    renewed: Option<UnixTime>,
+    seconds: Option<i64>,
+}
+
+impl Lease {
+    /// What a Lease says.
+    pub(super) fn of(object: &Object) -> Self {
+        let Some(spec) = tree::child(object, "spec") else { return Lease::default() };
+        Lease {
+            holder: tree::maybe_text(spec, "holderIdentity").map(str::to_owned),
+            renewed: time(spec, "renewTime"),
+            seconds: tree::maybe_integer(spec, "leaseDurationSeconds"),
+        }
+    }
+
+    /// Who holds it.
+    fn holder(&self) -> Option<&str> {
+        self.holder.as_deref().filter(|holder| !holder.is_empty())
+    }
+
+    /// Whether it has run out. One that does not say when it does has.
+    fn is_expired(&self, now: UnixTime) -> bool {
+        let Some((renewed, seconds)) = self.renewed.zip(self.seconds) else { return true };
+        is_past(renewed, Duration::from_secs(u64::try_from(seconds).unwrap_or(0)), now)
+    }
+}
+
+/// What is to be done about a lease.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing: nobody wants it, or the right one has it.
+    Rest,
+    /// These are asked whether they are there, and those who were asked before are waited for.
+    Ask(Vec<String>),
+    /// It is given away.
+    Elect(Elected),
+}
+
+/// How a lease is given away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Elected {
+    /// How the holder is found.
+    pub(super) strategy: String,
+    /// Who should hold it; `None` if somebody else decides that.
+    pub(super) holder: Option<String>,
+}
+
+/// The next step about a lease and all who would like it.
+///
+/// # Errors
+/// Why nobody can be elected.
+pub(super) fn step(lease: Option<&Lease>, candidates: &[Candidate], now: UnixTime) -> Result<Step, String> {
+    let candidates: Vec<&Candidate> = candidates.iter().filter(|candidate| !candidate.is_gone(now)).collect();
+    if candidates.is_empty() || !is_election_needed(lease, &candidates, now)? {
+        return Ok(Step::Rest);
+    }
+    let (mut asked, mut waiting) = (Vec::new(), false);
+    for candidate in &candidates {
+        let asked_at = candidate.pinged.filter(|_| candidate.owes_an_answer());
+        if asked_at.is_some_and(|asked| is_yet(asked, ANSWER, now)) {
+            waiting = true;
+        } else if !candidate.answered_lately(now) && asked_at.is_none() {
+            // Who was asked a long time ago and never answered is not asked again.
+            asked.push(candidate.name.clone());
+        }
+    }
+    if waiting || !asked.is_empty() {
+        return Ok(Step::Ask(asked));
+    }
+    let here: Vec<&Candidate> =
+        candidates.into_iter().filter(|candidate| candidate.answered_lately(now)).collect();
+    if here.is_empty() {
+        return Err("no available candidates".to_owned());
+    }
+    let strategy = strategy(&here)?.to_owned();
+    let holder = match strategy.as_str() {
+        OLDEST => Some(oldest(&here).ok_or("could not find suitable electee")?.name.clone()),
+        _ => None,
+    };
+    Ok(Step::Elect(Elected { strategy, holder }))
+}
+
+fn is_election_needed(
+    lease: Option<&Lease>,
+    candidates: &[&Candidate],
+    now: UnixTime,
+) -> Result<bool, String> {
+    let Some((holder, lease)) = lease.and_then(|lease| Some((lease.holder()?, lease))) else {
+        return Ok(true);
+    };
+    // Now and then all are asked, so that those who are gone are found out before they expire.
+    let unheard = |candidate: &&&Candidate| candidate.renewed.is_some_and(|it| is_past(it, VALID / 2, now));
+    if lease.is_expired(now) || candidates.iter().any(|candidate| unheard(&candidate)) {
+        return Ok(true);
+    }
+    if strategy(candidates)? != OLDEST {
+        return Ok(false);
+    }
+    Ok(oldest(candidates).is_some_and(|best| best.name != holder))
+}
+
+/// The strategy that the newest binaries ask for.
+fn strategy<'c>(candidates: &[&'c Candidate]) -> Result<&'c str, String> {
+    let mut candidates = candidates.iter().copied();
+    let mut newest = candidates.next().ok_or("no candidates")?;
+    for candidate in candidates {
+        let zero = || Version::parse("0.0.0").ok();
+        let binary = |candidate: &Candidate| candidate.binary.clone().or_else(zero);
+        match binary(newest).cmp(&binary(candidate)) {
+            Ordering::Less => newest = candidate,
+            Ordering::Equal if candidate.strategy != newest.strategy => {
+                return Err(format!(
+                    "candidates {:?}, {:?} at same binary version but received differing strategies {}, {}",
+                    newest.name, candidate.name, newest.strategy, candidate.strategy
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(&newest.strategy)
+}
+
+/// The best by age, of those who say both of their versions.
+fn oldest<'c>(candidates: &[&'c Candidate]) -> Option<&'c Candidate> {
+    let valid = candidates.iter().filter(|it| it.emulation.is_some() && it.binary.is_some());
+    valid.copied().min_by(|a, b| a.order(b))
+}
+
+/// The Lease of these names given away; `None` when it says that already.
+///
+/// A holder who should not be one is told by `preferredHolder`, and lets the lease expire.
+pub(super) fn given(
+    current: Option<&Object>,
+    (namespace, name): (&str, &str),
+    elected: &Elected,
+    now: UnixTime,
+) -> Option<Object> {
+    let renewed = now.rfc3339_micro().to_string();
+    let Some(current) = current else {
+        let mut lease = object(json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {
+                "strategy": elected.strategy, "leaseDurationSeconds": DURATION_SECONDS, "renewTime": renewed,
+            },
+        }));
+        if let Some(holder) = &elected.holder {
+            object::set(&mut lease, &["spec", "holderIdentity"], holder.as_str());
+        }
+        return Some(lease);
+    };
+    let (said, mut lease) = (Lease::of(current), current.clone());
+    object::set(&mut lease, &["spec", "strategy"], elected.strategy.as_str());
+    if let Some(holder) = &elected.holder {
+        let other = said.holder() != Some(holder);
+        if said.holder().is_none() || other && said.is_expired(now) {
+            object::set(&mut lease, &["spec", "holderIdentity"], holder.as_str());
+            object::set(&mut lease, &["spec", "renewTime"], renewed);
+            object::set(&mut lease, &["spec", "leaseDurationSeconds"], DURATION_SECONDS);
+            object::remove(&mut lease, &["spec", "preferredHolder"]);
+            object::remove(&mut lease, &["spec", "acquireTime"]);
+        } else if other {
+            object::set(&mut lease, &["spec", "preferredHolder"], holder.as_str());
+        }
+    }
+    (&lease != current).then_some(lease)
+}
+
+/// A LeaseCandidate asked whether it is there.
+pub(super) fn asked(candidate: &Object, now: UnixTime) -> Object {
+    let mut asked = candidate.clone();
+    object::set(&mut asked, &["spec", "pingTime"], now.rfc3339_micro().to_string());
+    asked
+}
+
+fn time(spec: &Object, name: &str) -> Option<UnixTime> {
+    parse_micro_time(tree::maybe_text(spec, name)?).ok()
+}
+
+fn since(time: UnixTime, span: Duration, now: UnixTime) -> Ordering {
+    now.nanos_since(time).cmp(&i64::try_from(span.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Whether a span that began at a time lasts.
+fn is_yet(time: UnixTime, span: Duration, now: UnixTime) -> bool {
+    since(time, span, now).is_lt()
+}
+
+/// Whether it is over.
+fn is_past(time: UnixTime, span: Duration, now: UnixTime) -> bool {
+    since(time, span, now).is_gt()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! The lease by which one server of all leads, held and renewed as client-go's `leaderelection` does, so that servers of
+//! both kinds take turns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::tree;
+use apimachinery::time::UnixTime;
+use jsontree::{Value, json};
+use schema::object::{self, Object};
+use tokio::time::Instant;
+
+use super::NAME;
+use super::figures::Figures;
+use crate::desired::object;
+use crate::itself::{Itself, Refused};
+
+/// Where Leases of `kube-system` are.
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+/// Where this one is.
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader-election-controller";
+const NAMESPACE: &str = "kube-system";
+
+/// What this server knows of the lease.
+pub(super) struct Lock {
+    itself: Itself,
+    /// Who this server is.
+    identity: String,
+    duration: Duration,
+    /// The lease as it was seen or written last, and since when it is known to say that: clocks of other servers do
+    /// not count.
+    seen: Option<(Object, Instant)>,
+    figures: Arc<Figures>,
+}
+
+impl Lock {
+    /// The lease that a server of this identity wants for a time.
+    pub(super) fn new(itself: Itself, identity: String, duration: Duration, figures: Arc<Figures>) -> Self {
+        Lock { itself, identity, duration, seen: None, figures }
+    }
+
+    /// Takes or renews the lease, and says whether it is this server's now.
+    ///
+    /// # Errors
+    /// Why it could not be read or written.
+    pub(super) async fn try_hold(&mut self, now: UnixTime) -> Result<bool, Refused> {
+        if let Some((lease, since)) = &self.seen
+            && holder(lease) == self.identity
+            && is_valid(lease, *since, Instant::now())
+            && let Ok(written) = self.itself.update(LEASE, &self.held(Some(lease), now)).await
+        {
+            self.see(written);
+            return Ok(true);
+        }
+        let current = self.itself.get(LEASE).await?;
+        if let Some(current) = current {
+            self.see(current);
+        } else {
+            let created = self.itself.create(LEASES, &self.held(None, now)).await?;
+            self.see(created);
+            return Ok(true);
+        }
+        let Some((lease, since)) = &self.seen else { return Ok(false) };
+        let holder = holder(lease);
+        if !holder.is_empty() && holder != self.identity && is_valid(lease, *since, Instant::now()) {
+            return Ok(false);
+        }
+        if holder == self.identity {
+            self.figures.read_again();
+        }
+        let written = self.itself.update(LEASE, &self.held(Some(lease), now)).await?;
+        self.see(written);
+        Ok(true)
+    }
+
+    /// Gives the lease up, if it is this server's.
+    ///
+    /// # Errors
+    /// Why it could not be read or written.
+    pub(super) async fn release(&mut self, now: UnixTime) -> Result<(), Refused> {
+        let Some(lease) = self.itself.get(LEASE).await? else { return Ok(()) };
+        if holder(&lease) == self.identity {
+            let released = self.itself.update(LEASE, &released(&lease, now)).await?;
+            self.see(released);
+        }
+        Ok(())
+    }
+
+    fn see(&mut self, lease: Object) {
+        let same = self.seen.as_ref().is_some_and(|(seen, _)| seen.get("spec") == lease.get("spec"));
+        let since = self.seen.take().map(|(_, since)| since).filter(|_| same);
+        self.seen = Some((lease, since.unwrap_or_else(Instant::now)));
+    }
+
+    /// The lease as this server holds it from now on.
+    fn held(&self, current: Option<&Object>, now: UnixTime) -> Object {
+        held(current, &self.identity, self.duration, now)
+    }
+}
+
+fn held(current: Option<&Object>, identity: &str, duration: Duration, now: UnixTime) -> Object {
+    let now = now.rfc3339_micro().to_string();
+    let before = current.and_then(|lease| tree::child(lease, "spec"));
+    let transitions = before.map_or(0, |spec| tree::integer(spec, "leaseTransitions"));
+    let (acquired, transitions) = match before.filter(|_| current.map(holder) == Some(identity)) {
+        Some(spec) => (tree::text(spec, "acquireTime").to_owned(), transitions),
+        None => (now.clone(), transitions.saturating_add(i64::from(current.is_some()))),
+    };
+    let spec = json!({
+        "holderIdentity": identity,
+        "leaseDurationSeconds": duration.as_secs(),
+        "acquireTime": acquired,
+        "renewTime": now,
+        "leaseTransitions": transitions,
+    });
+    with_spec(current, spec)
+}
+
+/// The lease as nobody's. It says the time at which it was given up.
+fn released(current: &Object, now: UnixTime) -> Object {
+    let now = now.rfc3339_micro().to_string();
+    let transitions = object::get_i64(current, &["spec", "leaseTransitions"]).unwrap_or(0);
+    let spec = json!({
+        "holderIdentity": "",
+        "leaseDurationSeconds": 1,
+        "acquireTime": now,
+        "renewTime": now,
+        "leaseTransitions": transitions,
+    });
+    with_spec(Some(current), spec)
+}
+
+fn with_spec(current: Option<&Object>, spec: Value) -> Object {
+    let new = || {
+        object(json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": NAME, "namespace": NAMESPACE},
+        }))
+    };
+    let mut lease = current.cloned().unwrap_or_else(new);
+    lease.insert("spec", spec);
+    lease
+}
+
+fn holder(lease: &Object) -> &str {
+    object::get_str(lease, &["spec", "holderIdentity"]).unwrap_or_default()
+}
+
+/// Whether the lease, which has said what it says since a moment, still holds.
+fn is_valid(lease: &Object, since: Instant, now: Instant) -> bool {
+    let seconds = object::get_i64(lease, &["spec", "leaseDurationSeconds"]).unwrap_or(0);
+    now < since + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const AT: UnixTime = UnixTime { seconds: 60, nanos: 1_000 };
+
+    fn spec(lease: &Object) -> Value {
+        lease.get("spec").unwrap().clone()
+    }
+
+    #[test]
+    fn a_lease_says_since_when_and_how_often_it_changed_hands() {
+        let first = held(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
+        let expected = |holder: &str, acquired: &str, renewed: &str, transitions: i64| {
+            json!({
+                "holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": acquired,
+                "renewTime": renewed, "leaseTransitions": transitions,
+            })
+        };
+        let (begin, later) = ("1970-01-01T00:00:00.000000Z", "1970-01-01T00:01:00.000001Z");
+        assert_eq!(spec(&first), expected("a", begin, begin, 0));
+        let renewed = held(Some(&first), "a", Duration::from_secs(15), AT);
+        assert_eq!(spec(&renewed), expected("a", begin, later, 0));
+        let taken = held(Some(&first), "b", Duration::from_secs(15), AT);
+        assert_eq!(spec(&taken), expected("b", later, later, 1));
+        let released = released(&taken, AT);
+        assert_eq!(holder(&released), "");
+        assert_eq!(object::get_i64(&released, &["spec", "leaseTransitions"]), Some(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_holds_from_when_it_was_seen() {
+        let since = Instant::now();
+        let lease = held(None, "a", Duration::from_secs(15), UnixTime::from_seconds(0));
+        assert!(is_valid(&lease, since, since + Duration::from_millis(14_999)));
+        assert!(!is_valid(&lease, since, since + Duration::from_secs(15)));
+        assert!(!is_valid(&Object::new(), since, since));
+    }
+}

@@ -1,0 +1,119 @@
+//! The ConfigMap `kube-system/kube-apiserver-legacy-service-account-token-tracking`: since when all servers of the
+//! cluster note on Secrets when their tokens were used last (upstream's `controller/legacytokentracking`). Whoever
+//! cleans up Secrets that nobody uses believes in what they say from then on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use api::tree;
+use apimachinery::time::{UnixTime, parse_time};
+use jsontree::json;
+use registry::Registry;
+use registry::client::{Client, Read};
+use schema::object::Object;
+use tokio::time::Instant;
+
+use crate::desired::object;
+use crate::hook::PostStartHook;
+use crate::tasks::{First, Rounds, Tasks};
+
+const NAMESPACE: &str = "kube-system";
+const NAME: &str = "kube-apiserver-legacy-service-account-token-tracking";
+const SINCE: &str = "since";
+const WHAT: &str = "legacy token tracking";
+/// How often the ConfigMap is looked at.
+const PERIOD: Duration = Duration::from_secs(60);
+/// The least time between two times of making it, so that servers that track and others that remove it do not fight.
+const MADE_EVERY: Duration = Duration::from_secs(30 * 60);
+
+/// Keeps the ConfigMap.
+pub struct LegacyTokenTracking {
+    client: Client,
+    made: Mutex<Option<Instant>>,
+}
+
+impl LegacyTokenTracking {
+    /// # Errors
+    /// ConfigMaps are not served.
+    pub fn new(registry: &Registry) -> Result<Self, String> {
+        Ok(LegacyTokenTracking { client: Client::find(registry, "", "configmaps")?, made: Mutex::default() })
+    }
+
+    /// Begins to keep it, and lets the server become ready meanwhile.
+    pub fn hook(self, tasks: &Tasks) -> PostStartHook {
+        let (tasks, tracking) = (tasks.clone(), Arc::new(self));
+        let work = Box::pin(async move {
+            let rounds = Rounds { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Now };
+            tasks.spawn(rounds, move || {
+                let tracking = Arc::clone(&tracking);
+                async move { tracking.sync().await }
+            });
+            Ok(())
+        });
+        PostStartHook { name: "start-legacy-token-tracking-controller", work }
+    }
+
+    async fn sync(&self) -> Result<(), String> {
+        let current =
+            self.client.get(NAMESPACE, NAME, Read::Cached).await.map_err(|status| status.message)?;
+        let recently = |made: Instant| made.elapsed() < MADE_EVERY;
+        let made = *self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.is_none() && made.is_some_and(recently) {
+            return Ok(());
+        }
+        let now = self.client.now();
+        let kept = self.client.reconcile(NAMESPACE, NAME, &|current| wanted(current, now)).await;
+        kept.map_err(|status| status.message)?;
+        if current.is_none() {
+            *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+/// What the ConfigMap should be, `None` when it says a date.
+fn wanted(current: Option<&Object>, now: UnixTime) -> Option<Object> {
+    let since = current.and_then(|object| tree::child(object, "data")).map(|data| tree::text(data, SINCE));
+    if since.is_some_and(is_date) {
+        return None;
+    }
+    let mut wanted = match current {
+        Some(current) => current.clone(),
+        None => object(json!({"metadata": {"name": NAME, "namespace": NAMESPACE}})),
+    };
+    let mut data = tree::child(&wanted, "data").cloned().unwrap_or_default();
+    data.insert(SINCE.to_owned(), json!(day(now)));
+    wanted.insert("data", json!(data));
+    Some(wanted)
+}
+
+/// The day of a time, as `2006-01-02`.
+pub fn day(time: UnixTime) -> String {
+    time.rfc3339().to_string().chars().take(10).collect()
+}
+
+fn is_date(text: &str) -> bool {
+    text.len() == 10 && parse_time(&format!("{text}T00:00:00Z")).is_ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_kept_and_nothing_else() {
+        let now = UnixTime { seconds: 86_400, nanos: 0 };
+        let check = |data: Option<jsontree::Value>, expected: Option<&str>| {
+            let current = data.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));
+            let wanted = wanted(current.as_ref(), now);
+            let since = wanted.as_ref().map(|wanted| tree::text(tree::child(wanted, "data").unwrap(), SINCE));
+            assert_eq!(since, expected);
+        };
+        check(None, Some("1970-01-02"));
+        check(Some(json!({})), Some("1970-01-02"));
+        check(Some(json!({"since": "yesterday"})), Some("1970-01-02"));
+        check(Some(json!({"since": "2023-02-30"})), Some("1970-01-02"));
+        check(Some(json!({"since": "2023-02-28"})), None);
+    }
+}

@@ -1,0 +1,22 @@
+//! Control loops of the API server: bootstrap objects, leases of servers, the Service `kubernetes`, leader election, peers
+//! and storage versions (upstream's `pkg/controlplane/controller`).
+
+pub mod bootstrap;
+pub mod bootstrap_secrets;
+pub mod cidr;
+pub mod dangling;
+pub mod desired;
+mod endpoint_leases;
+pub mod hook;
+pub mod identity_lease;
+pub mod itself;
+pub mod kubernetes_service;
+pub mod leader_election;
+pub mod legacy_tokens;
+pub mod peers;
+pub mod service_cidr;
+pub mod services;
+pub mod storage_versions;
+pub mod tasks;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,367 @@
+//! The other servers of the cluster: where they are, what they serve, and the way there (upstream's `util/peerproxy` and
+//! `reconcilers/peer_endpoint_lease.go`).
+//!
+//! A server is known by its identity Lease, and says in a lease of the store where it is. What it serves it is asked when
+//! its identity appears or changes hands: then it is another process. What is defined by objects of the cluster (custom
+//! resources, APIServices of others) every server knows by itself, so no request for it is passed on.
+
+mod address;
+mod discovery;
+mod known;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::api::resources::{self, Handle};
+use ::api::tree;
+use apimachinery::user_info::UserInfo;
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use bytes::Bytes;
+use client::{Address, Client, Dialer, Limits, Options, Source, Tls, Trust};
+use endpoints::aggregated::{BackendAddress, set_user};
+use endpoints::peers::{PEER_PROXIED, PeerFigures, PeerGroups, PeerProxy, Peers, ResourceName, SyncFailure};
+use endpoints::proxy::{Network, OneClient};
+use futures::future::{BoxFuture, join, ready};
+use http::header::{ACCEPT, HeaderValue};
+use http::{Method, Request};
+use registry::Registry;
+use registry::client::APISERVER_USER;
+use registry::informer::{Informer, InformerTask};
+use schema::object::Object;
+use server::metrics::Collector;
+use server::tls::CertificateFiles;
+use storage::Storage;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use crate::endpoint_leases::EndpointLeases;
+use crate::hook::{self, PostStartHook, awaited};
+use crate::identity_lease;
+pub use address::PeerAddress;
+use discovery::Said;
+use known::Known;
+
+/// Where leases are that say where servers are.
+const DIRECTORY: &str = "peerserverleases";
+/// Whom peers' certificates are for.
+const SERVER_NAME: &str = "kubernetes.default.svc";
+/// What is asked for: what a server serves by itself.
+const ACCEPT_DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer,application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+/// What a document may cost.
+const DISCOVERY: Limits =
+    Limits { total: Duration::from_secs(5), response_bytes_max: 16 << 20, redirects_max: 0 };
+/// The pauses before a server is asked again that did not answer: the first and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// For how long what is no longer defined is left out of what others serve: they may see it later.
+const GRACE: Duration = Duration::from_secs(300);
+
+/// A group and a version.
+type GroupVersion = (String, String);
+
+/// What is known of the other servers, for those who pass requests on.
+struct Directory {
+    own_name: String,
+    leases: EndpointLeases,
+    network: Arc<dyn Network>,
+    said: ArcSwap<Everything>,
+}
+
+/// What they serve, without what is defined by objects.
+#[derive(Default)]
+struct Everything {
+    groups: Arc<PeerGroups>,
+    resources: BTreeMap<String, HashSet<discovery::Name>>,
+}
+
+#[async_trait]
+impl Peers for Directory {
+    fn own_name(&self) -> &str {
+        &self.own_name
+    }
+
+    fn serve(&self, named: &ResourceName<'_>) -> bool {
+        let name = discovery::Name::of(named);
+        self.said.load().resources.values().any(|resources| resources.contains(&name))
+    }
+
+    async fn way(&self, named: &ResourceName<'_>) -> Option<BackendAddress> {
+        let (said, name) = (self.said.load_full(), discovery::Name::of(named));
+        let mut able: Vec<&String> =
+            said.resources.iter().filter(|(_, all)| all.contains(&name)).map(|(server, _)| server).collect();
+        while !able.is_empty() {
+            let server = able.swap_remove(rand::random_range(0..able.len()));
+            if let Some(Address { host, port }) = self.address(server).await {
+                return Some(BackendAddress { network: Arc::clone(&self.network), host, port });
+            }
+        }
+        None
+    }
+
+    fn groups(&self) -> Arc<PeerGroups> {
+        Arc::clone(&self.said.load().groups)
+    }
+}
+
+impl Directory {
+    /// Where a server says that it is.
+    async fn address(&self, server: &str) -> Option<Address> {
+        let lease = self.leases.get(server).await.ok().flatten()?;
+        address::of(&lease)
+    }
+}
+
+/// What passes requests on, and what keeps current what it knows.
+pub struct Proxying {
+    pub proxy: Arc<PeerProxy>,
+    pub run: BoxFuture<'static, ()>,
+    pub hooks: Vec<PostStartHook>,
+    pub figures: Arc<dyn Collector>,
+}
+
+/// How this server reaches its peers.
+pub struct ProxyingOptions {
+    pub host_name: String,
+    /// The prefix of all keys in the store.
+    pub prefix: String,
+    /// The certificate that peers trust.
+    pub certificate: Option<CertificateFiles>,
+    /// The CA bundle for certificates of peers.
+    pub authority: Option<PathBuf>,
+    pub dialer: Option<Dialer>,
+}
+
+impl Proxying {
+    /// By the configuration's authority and certificate.
+    ///
+    /// # Errors
+    /// What is shown to peers is missing, or cannot be used.
+    pub fn new(
+        options: ProxyingOptions,
+        registry: &Registry,
+        storage: Arc<dyn Storage>,
+    ) -> Result<Self, String> {
+        let host_name = options.host_name.clone();
+        let prefix = options.prefix.clone();
+        let client = client(options)?;
+        let figures = PeerFigures::default();
+        let directory = Arc::new(Directory {
+            own_name: identity_lease::name(&host_name),
+            leases: EndpointLeases::new(storage, &prefix, DIRECTORY)?,
+            network: Arc::new(OneClient(client.clone())),
+            said: ArcSwap::default(),
+        });
+        let row = |group, plural| resources::find(group, "v1", plural, "").map(Handle::from);
+        let rows = [
+            row("coordination.k8s.io", "leases"),
+            row("apiextensions.k8s.io", "customresourcedefinitions"),
+            row("apiregistration.k8s.io", "apiservices"),
+        ];
+        let rows = rows.into_iter().flatten().collect();
+        let (follower, following) = Informer::new(registry, "peers", rows);
+        let (met, all_met) = watch::channel(false);
+        let asker = Asker {
+            directory: Arc::clone(&directory),
+            follower: follower.clone(),
+            client,
+            figures: figures.clone(),
+            met,
+            said: BTreeMap::new(),
+            defined: HashMap::new(),
+            number: 0,
+        };
+        let known = awaited(async move { follower.ready().await });
+        let met = awaited(async move { _ = all_met.clone().wait_for(|met| *met).await });
+        // What this server serves itself its catalog says.
+        let here = awaited(ready(()));
+        let hooks = vec![
+            hook::hook("mixed-version-proxy-handler", known),
+            hook::hook("local-discovery-cache-sync", here),
+            hook::hook("peer-discovery-workers", met),
+        ];
+        Ok(Proxying {
+            proxy: Arc::new(PeerProxy::new(directory, figures.clone())),
+            run: Box::pin(asker.run(following)),
+            hooks,
+            figures: Arc::new(OfPeers(figures)),
+        })
+    }
+}
+
+fn client(options: ProxyingOptions) -> Result<Client, String> {
+    let files =
+        options.certificate.ok_or("error building peer proxy handler, proxy-cert-file not specified")?;
+    let authority = options.authority.ok_or("nobody vouches for peers")?;
+    let tls = Tls {
+        trust: Trust::Bundle(Source::File(authority)),
+        certificate: Some((Source::File(files.certificate), Source::File(files.key))),
+        server_name: Some(SERVER_NAME.to_owned()),
+        ..Tls::default()
+    };
+    let dialer = options.dialer;
+    Client::new(Options { tls, dialer, ..Options::default() }).map_err(|error| error.to_string())
+}
+
+/// Asks other servers what they serve.
+struct Asker {
+    directory: Arc<Directory>,
+    follower: Informer<Known>,
+    client: Client,
+    figures: PeerFigures,
+    /// All that there were at start have been asked.
+    met: watch::Sender<bool>,
+    /// What servers said, with the holders of their identities.
+    said: BTreeMap<String, Peer>,
+    /// What is defined by objects, and since when it is not any more.
+    defined: HashMap<GroupVersion, Option<Instant>>,
+    number: u64,
+}
+
+/// What is known of a server.
+struct Peer {
+    holder: String,
+    said: Said,
+    /// When to ask again, and the pause behind that; `None` for one that has answered.
+    again: Option<(Instant, Duration)>,
+}
+
+impl Asker {
+    async fn run(mut self, following: InformerTask<Known>) {
+        let asking = async {
+            let mut seen = None;
+            loop {
+                let due = self.due();
+                tokio::select! {
+                    () = self.follower.wait_for(|known| Some(known.changes()) != seen) => {}
+                    () = sleep_until(due) => {}
+                }
+                let known = self.follower.snapshot();
+                seen = Some(known.changes());
+                self.take(&known);
+                self.ask().await;
+                self.publish();
+                self.met.send_replace(true);
+            }
+        };
+        join(following.run(), asking).await;
+    }
+
+    /// When there is something to do though nothing happens.
+    fn due(&self) -> Instant {
+        let again = self.said.values().filter_map(|peer| Some(peer.again?.0));
+        let gone = self.defined.values().filter_map(|since| Some((*since)? + GRACE));
+        again.chain(gone).min().unwrap_or_else(|| Instant::now() + GRACE)
+    }
+
+    /// Takes in which servers there are, and what is defined.
+    fn take(&mut self, known: &Known) {
+        let now = Instant::now();
+        let others: BTreeMap<&str, &str> =
+            known.servers().filter(|(name, _)| *name != self.directory.own_name).collect();
+        self.said.retain(|name, _| others.contains_key(name.as_str()));
+        for (name, holder) in others {
+            if self.said.get(name).is_none_or(|peer| peer.holder != holder) {
+                let (holder, said) = (holder.to_owned(), Said::default());
+                self.said.insert(name.to_owned(), Peer { holder, said, again: Some((now, PAUSES.0)) });
+            }
+        }
+        let defined: HashSet<&GroupVersion> = known.defined().collect();
+        for (version, since) in &mut self.defined {
+            *since = (!defined.contains(version)).then(|| since.unwrap_or(now));
+        }
+        self.defined.retain(|_, since| since.is_none_or(|since| now < since + GRACE));
+        self.defined.extend(defined.into_iter().map(|version| (version.clone(), None)));
+    }
+
+    /// Asks those whose turn it is, all at once.
+    async fn ask(&mut self) {
+        let now = Instant::now();
+        let turns = self.said.iter().filter(|(_, peer)| peer.again.is_some_and(|(at, _)| at <= now));
+        let names: Vec<String> = turns.map(|(name, _)| name.clone()).collect();
+        let asked = names.iter().map(|name| self.said_by(name));
+        let answers = futures::future::join_all(asked).await;
+        for (name, answer) in names.into_iter().zip(answers) {
+            let Some(peer) = self.said.get_mut(&name) else { continue };
+            match answer {
+                Ok(said) => {
+                    (peer.said, peer.again) = (said, None);
+                    tracing::info!(server = name, "knows what another server serves");
+                }
+                Err(error) => {
+                    let pause = peer.again.map_or(PAUSES.0, |(_, pause)| pause);
+                    peer.again = Some((Instant::now() + pause, (pause * 2).min(PAUSES.1)));
+                    tracing::debug!(server = name, error, "another server does not say what it serves");
+                }
+            }
+        }
+    }
+
+    async fn said_by(&self, server: &str) -> Result<Said, String> {
+        let Some(address) = self.directory.address(server).await else {
+            self.figures.sync_failed(SyncFailure::Endpoint);
+            return Err("it does not say where it is".to_owned());
+        };
+        let mut said = Said::default();
+        for path in ["/api", "/apis"] {
+            let answer = self.fetch(&address, path).await;
+            let read = answer.and_then(|document| said.take(&document));
+            read.inspect_err(|_| self.figures.sync_failed(SyncFailure::Fetch))?;
+        }
+        Ok(said)
+    }
+
+    async fn fetch(&self, address: &Address, path: &str) -> Result<Bytes, String> {
+        let uri = address.uri(path)?;
+        let mut request = Request::new(Bytes::new());
+        *request.uri_mut() = uri.clone();
+        let asker = UserInfo {
+            name: APISERVER_USER.to_owned(),
+            uid: APISERVER_USER.to_owned(),
+            groups: vec!["system:authenticated".to_owned()],
+            ..UserInfo::default()
+        };
+        set_user(request.headers_mut(), &asker)?;
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(ACCEPT_DISCOVERY));
+        request.headers_mut().insert(PEER_PROXIED, HeaderValue::from_static("true"));
+        let answer = self.client.call(request, &DISCOVERY).await;
+        let answer = answer.map_err(|error| error.of_request(&Method::GET, &uri))?;
+        let code = answer.status().as_u16();
+        self.figures.passed_on(code, &ResourceName { group: "", version: "", resource: "" });
+        if code == 200 { Ok(answer.into_body()) } else { Err(format!("status {code}")) }
+    }
+
+    /// Shows what is known to those who pass requests on, if it is something else than before.
+    fn publish(&mut self) {
+        let left_out =
+            |group: &str, version: &str| self.defined.contains_key(&(group.to_owned(), version.to_owned()));
+        let (mut by_server, mut resources) = (BTreeMap::new(), BTreeMap::new());
+        for (name, peer) in &self.said {
+            let said = peer.said.without(left_out);
+            by_server.insert(name.clone(), said.groups);
+            resources.insert(name.clone(), said.resources);
+        }
+        let before = self.directory.said.load();
+        if before.groups.by_server == by_server && before.resources == resources {
+            return;
+        }
+        self.number += 1;
+        let groups = Arc::new(PeerGroups { number: self.number, by_server });
+        self.directory.said.store(Arc::new(Everything { groups, resources }));
+    }
+}
+
+/// The counters, as metrics.
+struct OfPeers(PeerFigures);
+
+impl Collector for OfPeers {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// A text at a path of an object; empty if there is none.
+fn text_at<'o>(object: &'o Object, parent: &str, name: &str) -> &'o str {
+    tree::child(object, parent).map_or("", |parent| tree::text(parent, name))
+}

@@ -1,0 +1,133 @@
+//! Where this server is, for the others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::api::tree;
+use client::Address;
+use jsontree::json;
+use schema::object::{self, Object};
+use storage::Storage;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::DIRECTORY;
+use crate::endpoint_leases::EndpointLeases;
+use crate::hook::PostStartHook;
+use crate::identity_lease;
+use crate::tasks::{First, Rounds, Tasks};
+
+/// The label that says whose lease it is.
+const IDENTITY: &str = "apiserverIdentity";
+const RENEWAL: Rounds = Rounds {
+    what: "peer endpoint lease",
+    period: Duration::from_secs(10),
+    jitter: 0.0,
+    // Others send requests then.
+    first: First::WhenReady,
+};
+/// How long the removal may take.
+const REMOVAL_MAX: Duration = Duration::from_secs(10);
+
+/// The lease in which this server says where it is.
+pub struct PeerAddress {
+    leases: EndpointLeases,
+    server: String,
+    address: Address,
+    /// Whether it has been given up; held while it is written.
+    left: Mutex<bool>,
+}
+
+impl PeerAddress {
+    /// By the configuration's addresses.
+    ///
+    /// # Errors
+    /// The port is none, or leases cannot be written.
+    pub fn new(
+        host_name: &str,
+        address: Address,
+        prefix: &str,
+        storage: Arc<dyn Storage>,
+    ) -> Result<Self, String> {
+        let leases = EndpointLeases::new(storage, prefix, DIRECTORY)?;
+        Ok(PeerAddress { leases, server: identity_lease::name(host_name), address, left: Mutex::new(false) })
+    }
+
+    /// Says it from the moment on at which this server is ready.
+    pub fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
+        let (address, tasks) = (Arc::clone(self), tasks.clone());
+        let work = Box::pin(async move {
+            tasks.spawn(RENEWAL, move || {
+                let address = Arc::clone(&address);
+                async move { address.renew().await }
+            });
+            Ok(())
+        });
+        PostStartHook { name: "peer-endpoint-reconciler-controller", work }
+    }
+
+    async fn renew(&self) -> Result<(), String> {
+        let left = self.left.lock().await;
+        if *left {
+            return Ok(());
+        }
+        let say = |lease: &mut Object| say(lease, &self.server, &self.address);
+        self.leases.renew(&self.server, say).await.map_err(|error| error.to_string())
+    }
+
+    /// Takes it back for good.
+    pub async fn leave(&self) {
+        let taking_back = async {
+            let mut left = self.left.lock().await;
+            *left = true;
+            self.leases.remove(&self.server).await
+        };
+        match timeout(REMOVAL_MAX, taking_back).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the peer endpoint lease was not removed"),
+            Err(_) => tracing::warn!("the peer endpoint lease was not removed in time"),
+        }
+    }
+}
+
+/// Has a lease say where a server is.
+fn say(lease: &mut Object, server: &str, address: &Address) {
+    let subset = json!({
+        "addresses": [{"ip": address.host}],
+        "ports": [{"name": "https", "port": address.port, "protocol": "TCP"}],
+    });
+    object::set(lease, &["subsets"], vec![subset]);
+    object::set(lease, &["metadata", "labels", IDENTITY], server);
+}
+
+/// Where a lease says that a server is.
+pub(super) fn of(lease: &Object) -> Option<Address> {
+    let subset = tree::children(lease, "subsets").next()?;
+    let host = tree::text(tree::children(subset, "addresses").next()?, "ip").to_owned();
+    let port = u16::try_from(tree::integer(tree::children(subset, "ports").next()?, "port")).ok()?;
+    (!host.is_empty() && port > 0).then_some(Address { host, port })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use storage::memory::Memory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lease_has_upstreams_key_and_bytes() {
+        let storage = Arc::new(Memory::new());
+        let leases = EndpointLeases::new(storage.clone(), "/registry", DIRECTORY).unwrap();
+        let (server, address) =
+            ("apiserver-wlv32tlttr4jl3gtroqexyxapa", Address { host: "192.0.2.10".to_owned(), port: 24_792 });
+        leases.renew(server, |lease| say(lease, server, &address)).await.unwrap();
+        let key = "/registry/peerserverleases/apiserver-wlv32tlttr4jl3gtroqexyxapa";
+        let stored = storage.get(key).await.unwrap().kv.unwrap();
+        // Read from the store of an upstream server.
+        let upstreams = b"k8s\0\n\x0f\n\x02v1\x12\tEndpoints\x12q\nK\n\0\x12\0\x1a\0\"\0*\x002\x008\x01B\0Z9\n\x11apiserverIdentity\x12$apiserver-wlv32tlttr4jl3gtroqexyxapa\x12\"\n\x0e\n\n192.0.2.10\x1a\0\x1a\x10\n\x05https\x10\xd8\xc1\x01\x1a\x03TCP\x1a\0\"\0";
+        assert_eq!(&stored.value[..], upstreams);
+        let lease = leases.get(server).await.unwrap().unwrap();
+        assert_eq!(of(&lease).map(|it| (it.host, it.port)), Some((address.host, address.port)));
+    }
+}

@@ -1,0 +1,216 @@
+//! The ServiceCIDR `kubernetes`: from which addresses Services get theirs, as `--service-cluster-ip-range`
+//! says (KEP-1880, upstream's `controller/defaultservicecidr`).
+//!
+//! It is created, and grows a second family if it had only the first one. What it says otherwise is never
+//! changed: servers that are told different things say so instead.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::tree;
+use jsontree::{Value, json};
+use registry::{Client, Registry, meta};
+use schema::object::{self, Object};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::cidr::Cidr;
+use crate::desired::object;
+use crate::hook::PostStartHook;
+use crate::tasks::{First, Rounds, Tasks, until_done};
+
+const GROUP: &str = "networking.k8s.io";
+const NAME: &str = "kubernetes";
+/// Who manages the condition.
+const FIELD_MANAGER: &str = "kubernetes-service-cidr-controller";
+const WHAT: &str = "default ServiceCIDR";
+/// How often it is looked after.
+const PERIOD: Duration = Duration::from_secs(10);
+/// The pause between two attempts at start, and their end. Without the object no Service gets an address,
+/// so upstream waits for it for ever; what runs longer than this is an outage.
+const AT_START: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3600));
+
+/// Keeps the object.
+pub struct DefaultServiceCidr {
+    cidrs: Vec<String>,
+    client: Client,
+    status: Client,
+    /// It has been said that the object differs, or that it is not ready.
+    reported: AtomicBool,
+}
+
+/// What the condition `Ready` is due.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing.
+    Fine,
+    /// To be set.
+    MakeReady,
+    /// The object has other ranges than the server was told.
+    Differs,
+    /// Somebody says that it is not ready.
+    NotReady,
+}
+
+impl DefaultServiceCidr {
+    /// A keeper of these ranges, the primary one first.
+    ///
+    /// # Errors
+    /// ServiceCIDRs are not served.
+    pub fn new(cidrs: &[Cidr], registry: &Registry) -> Result<Self, String> {
+        Ok(DefaultServiceCidr {
+            cidrs: cidrs.iter().map(Cidr::to_string).collect(),
+            client: Client::find(registry, GROUP, "servicecidrs")?,
+            status: Client::find(registry, GROUP, "servicecidrs")?
+                .through("status")?
+                .managed_by(FIELD_MANAGER),
+            reported: AtomicBool::new(false),
+        })
+    }
+
+    /// Creates it at start, and goes on looking after it.
+    pub fn hook(self: Arc<Self>, tasks: &Tasks) -> PostStartHook {
+        let tasks = tasks.clone();
+        let round = move || {
+            let cidr = Arc::clone(&self);
+            async move { cidr.sync().await }
+        };
+        let work = Box::pin(async move {
+            until_done(WHAT, AT_START, round.clone()).await?;
+            tasks.spawn(Rounds { what: WHAT, period: PERIOD, jitter: 0.1, first: First::Later }, round);
+            Ok(())
+        });
+        PostStartHook { name: "start-kubernetes-service-cidr-controller", work }
+    }
+
+    async fn sync(&self) -> Result<(), String> {
+        let wanted = |current: Option<&Object>| wanted(current, &self.cidrs);
+        let kept = self.client.reconcile("", NAME, &wanted).await.map_err(|status| status.message)?;
+        let Some(current) = kept.object else { return Ok(()) };
+        let had = tree::child(&current, "spec").map(|spec| tree::texts(spec, "cidrs").collect::<Vec<_>>());
+        match verdict(&current, &self.cidrs) {
+            Verdict::Fine => self.reported.store(false, Relaxed),
+            Verdict::MakeReady => {
+                let configuration = ready(&self.client.now().rfc3339().to_string());
+                let applied = self.status.apply("", NAME, &configuration).await;
+                applied.map_err(|status| status.message)?;
+            }
+            Verdict::Differs if !self.reported.swap(true, Relaxed) => tracing::warn!(
+                ?had,
+                flag = ?self.cidrs,
+                "the default ServiceCIDR does not match --service-cluster-ip-range"
+            ),
+            Verdict::NotReady if !self.reported.swap(true, Relaxed) => {
+                tracing::warn!("the default ServiceCIDR matches --service-cluster-ip-range but is not ready");
+            }
+            Verdict::Differs | Verdict::NotReady => {}
+        }
+        Ok(())
+    }
+}
+
+/// What the object should be: there, and of two families if the server is.
+fn wanted(current: Option<&Object>, cidrs: &[String]) -> Option<Object> {
+    let Some(current) = current else {
+        return Some(object(json!({"metadata": {"name": NAME}, "spec": {"cidrs": cidrs}})));
+    };
+    let grows = match object::get_list(current, &["spec", "cidrs"]) {
+        [only] => cidrs.len() == 2 && cidrs.first().map(String::as_str) == only.as_str(),
+        _ => false,
+    };
+    grows.then(|| {
+        let mut grown = current.clone();
+        object::set(&mut grown, &["spec", "cidrs"], json!(cidrs));
+        grown
+    })
+}
+
+fn verdict(current: &Object, cidrs: &[String]) -> Verdict {
+    // What is being deleted is the controller manager's business.
+    if meta::is_deleting(current) {
+        return Verdict::Fine;
+    }
+    let had = object::get_list(current, &["spec", "cidrs"]).iter().filter_map(Value::as_str);
+    if !had.eq(cidrs.iter().map(String::as_str)) {
+        return Verdict::Differs;
+    }
+    let mut conditions =
+        tree::child(current, "status").into_iter().flat_map(|s| tree::children(s, "conditions"));
+    let condition = conditions.find(|condition| tree::text(condition, "type") == "Ready");
+    match condition.map_or("Unknown", |condition| tree::text(condition, "status")) {
+        "False" => Verdict::NotReady,
+        "Unknown" => Verdict::MakeReady,
+        _ => Verdict::Fine,
+    }
+}
+
+/// The configuration that makes it ready, as of now.
+fn ready(now: &str) -> Value {
+    json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": NAME},
+        "status": {"conditions": [{
+            "type": "Ready",
+            "status": "True",
+            "lastTransitionTime": now,
+            "message": "Kubernetes default Service CIDR is ready",
+        }]},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cidr(cidrs: &[&str], ready: Option<&str>) -> Object {
+        let conditions: Vec<Value> =
+            ready.into_iter().map(|status| json!({"type": "Ready", "status": status})).collect();
+        object(json!({
+            "metadata": {"name": NAME},
+            "spec": {"cidrs": cidrs},
+            "status": {"conditions": conditions},
+        }))
+    }
+
+    fn texts(cidrs: &[&str]) -> Vec<String> {
+        cidrs.iter().map(|&cidr| cidr.to_owned()).collect()
+    }
+
+    const ONE: &[&str] = &["10.0.0.0/24"];
+    const TWO: &[&str] = &["10.0.0.0/24", "fd00::/112"];
+    const OTHER: &[&str] = &["10.1.0.0/24"];
+
+    #[test]
+    fn ranges_only_ever_grow_by_a_second_family() {
+        let check = |current: Option<&[&str]>, flag: &[&str], expected: Option<&[&str]>| {
+            let current = current.map(|current| cidr(current, None));
+            let wanted = wanted(current.as_ref(), &texts(flag));
+            let cidrs = wanted.map(|wanted| object::get(&wanted, &["spec", "cidrs"]).cloned());
+            assert_eq!(cidrs, expected.map(|expected| Some(json!(expected))), "{current:?} {flag:?}");
+        };
+        check(None, ONE, Some(ONE));
+        check(None, TWO, Some(TWO));
+        check(Some(ONE), ONE, None);
+        check(Some(ONE), TWO, Some(TWO));
+        check(Some(TWO), ONE, None);
+        check(Some(OTHER), ONE, None);
+        check(Some(OTHER), TWO, None);
+        check(Some(&["fd00::/112"]), TWO, None);
+    }
+
+    #[test]
+    fn the_condition_is_set_where_nobody_has_set_it() {
+        let check = |current: Object, flag: &[&str], expected: Verdict| {
+            assert_eq!(verdict(&current, &texts(flag)), expected, "{current:?}");
+        };
+        check(cidr(ONE, None), ONE, Verdict::MakeReady);
+        check(cidr(ONE, Some("Unknown")), ONE, Verdict::MakeReady);
+        check(cidr(ONE, Some("True")), ONE, Verdict::Fine);
+        check(cidr(ONE, Some("False")), ONE, Verdict::NotReady);
+        check(cidr(ONE, Some("True")), OTHER, Verdict::Differs);
+        check(cidr(ONE, None), TWO, Verdict::Differs);
+        let mut deleting = cidr(ONE, None);
+        meta::set_text(&mut deleting, "deletionTimestamp", "2026-01-01T00:00:00Z");
+        check(deleting, ONE, Verdict::Fine);
+    }
+}

@@ -1,0 +1,138 @@
+//! The pools of services, wired to this server's registry, and their repairs: once before the server is
+//! ready, then every few minutes (upstream's `registry/core/rest/storage_core.go`).
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cacher::Delegator;
+use registry::Registry;
+use registry::generic::Allocator;
+use registry::informer::InformerTask;
+use registry::services::{Families, Family, Leaks, Options, Ranges, STORAGE_PREFIX, Services};
+use server::metrics::Collector;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::cidr::Cidr;
+use crate::hook::PostStartHook;
+
+/// The time between two repairs (upstream's default).
+const REPAIR_PERIOD: Duration = Duration::from_secs(180);
+/// The least time between two repairs of addresses: each reads all services, and who writes a service must
+/// not be able to cause more of them.
+const ADDRESS_REPAIR_PAUSE: Duration = Duration::from_secs(5);
+/// How long the first repair may take.
+const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
+/// How long to wait before what went wrong at start is tried again.
+const RETRY: Duration = Duration::from_millis(100);
+/// How long to wait before looking again for what is being made at this moment.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The repairs of a server's pools.
+pub struct Repairs {
+    services: Arc<Services>,
+    delegator: Delegator,
+    leaks: Mutex<Leaks>,
+}
+
+/// Gives a registry the pools of services, which are kept in the store behind `delegator`. They have no addresses before their
+/// ranges are followed.
+///
+/// # Errors
+/// A resource that is not built in.
+pub fn with_pools(
+    options: Options,
+    registry: Registry,
+    delegator: &Delegator,
+) -> Result<(Registry, Arc<Repairs>, InformerTask<Ranges>), String> {
+    let services = Services::new(registry.clone(), options)?;
+    let (services, following) = (Arc::new(services.0), services.1);
+    let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
+    let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
+    let repairs = Repairs { services, delegator: delegator.clone(), leaks: Mutex::default() };
+    Ok((registry, Arc::new(repairs), following))
+}
+
+/// The families of the configured ranges.
+pub fn families(cidrs: &[Cidr]) -> Families {
+    let mut families = cidrs.iter().map(|cidr| match cidr.network {
+        IpAddr::V4(_) => Family::V4,
+        IpAddr::V6(_) => Family::V6,
+    });
+    let primary = families.next().unwrap_or(Family::V4);
+    Families { primary, dual: families.any(|family| family != primary) }
+}
+
+/// What is counted of the pools.
+impl Collector for Repairs {
+    fn collect(&self, out: &mut String) {
+        self.services.write_metrics(out);
+    }
+}
+
+impl Repairs {
+    /// The first repair, which services need before they can have node ports.
+    pub fn hook(self: &Arc<Self>) -> PostStartHook {
+        let repairs = Arc::clone(self);
+        let work = async move {
+            let first = timeout(FIRST_REPAIR_MAX, repairs.first()).await;
+            first.map_err(|_| "unable to perform initial IP and Port allocation check".to_owned())
+        };
+        PostStartHook { name: "start-service-ip-repair-controllers", work: Box::pin(work) }
+    }
+
+    async fn first(&self) {
+        // Services cannot be listed yet while the caches are filled, which most often takes moments.
+        let _ = timeout(RETRY, self.delegator.ready()).await;
+        while let Err(error) = self.ports().await {
+            tracing::info!(error, "the node ports of services could not be checked yet");
+            sleep(RETRY).await;
+        }
+        // A store of before there were ServiceCIDR objects gets the first one about now. Until then it
+        // cannot be said of any address whether it is one of ours.
+        while self.services.lacks_ranges().await.unwrap_or(true) {
+            sleep(LOOK).await;
+        }
+        while let Err(error) = self.services.repair_addresses().await {
+            tracing::info!(error, "the addresses of services could not be checked yet");
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn ports(&self) -> Result<(), String> {
+        self.services.repair_ports(&mut *self.leaks.lock().await).await
+    }
+
+    /// Repairs for as long as it is polled: everything every few minutes, and addresses as soon as a
+    /// service is written whose address is not allocated, which an older server has stored.
+    pub async fn keep_repairing(&self) {
+        loop {
+            let next = Instant::now() + REPAIR_PERIOD;
+            match self.services.changes(next).await {
+                Ok(mut changes) => {
+                    while self.services.next_without_address(&mut changes).await {
+                        self.addresses().await;
+                        sleep(ADDRESS_REPAIR_PAUSE).await;
+                    }
+                }
+                Err(error) => tracing::debug!(error, "services are not followed"),
+            }
+            sleep_until(next).await;
+            if let Err(error) = self.ports().await {
+                tracing::warn!(error, "the node ports of services could not be checked");
+            }
+            self.addresses().await;
+        }
+    }
+
+    async fn addresses(&self) {
+        if let Err(error) = self.services.repair_addresses().await {
+            tracing::warn!(error, "the addresses of services could not be checked");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

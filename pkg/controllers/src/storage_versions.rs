@@ -1,0 +1,318 @@
+//! In which versions servers store and read each resource, as StorageVersions say it (KEP-2339, upstream's
+//! `apiserver/pkg/storageversion`): every server writes its own entry of each, and takes no write of a resource before it
+//! has. Whoever migrates stored objects waits until all entries say the same.
+//!
+//! As upstream has it, custom resources are not among them.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::api::catalog::Catalog;
+use ::api::resources::{self, Resource, StorageSpec};
+use ::api::tree;
+use apimachinery::time::UnixTime;
+use component_base::features::Release;
+use endpoints::write_barrier::WriteBarrier;
+use jsontree::{Value, json};
+use registry::Registry;
+use registry::client::{Client, Read};
+use schema::object::{self, Object};
+use tokio::time::sleep;
+
+use crate::desired::{missing, object};
+use crate::hook::PostStartHook;
+use crate::tasks::{First, Rounds, Tasks};
+
+const GROUP: &str = "internal.apiserver.k8s.io";
+/// In which versions upstream's servers of this release can read what is stored, the most preferred one first: a line for
+/// each resource, `GROUP RESOURCE: VERSION…`.
+const DECODABLE: &str = include_str!("storage_versions/decodable.txt");
+/// What upstream says of the versions of custom resource definitions, whatever it stores them in.
+const DEFINITIONS: (&str, &str) = ("customresourcedefinitions", "apiextensions.k8s.io/v1beta1");
+/// The pause between two looks for what has to be there first.
+const WAIT: Duration = Duration::from_millis(100);
+/// The pause before another attempt at all.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often objects are looked at that nobody is expected to touch.
+const ROUNDS: Rounds =
+    Rounds { what: "storage versions", period: Duration::from_secs(600), jitter: 0.0, first: First::Later };
+
+/// What this server says of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    /// Of the object: `GROUP.RESOURCE`.
+    name: String,
+    encoding: String,
+    decodable: Vec<String>,
+    served: Vec<String>,
+    /// The resources that are stored so, by group and name.
+    resources: Vec<(String, String)>,
+}
+
+/// Says in which versions this server stores resources.
+pub struct StorageVersions {
+    entries: Vec<Entry>,
+    client: Client,
+    status: Client,
+    leases: Client,
+    /// As this server is known in the cluster.
+    server: String,
+    barrier: Arc<Barrier>,
+}
+
+impl StorageVersions {
+    /// Of what a catalog serves, beside servers of which the `oldest` is of that release. `server` is how this one is known in
+    /// the cluster.
+    ///
+    /// # Errors
+    /// StorageVersions are not served.
+    pub fn new(
+        registry: &Registry,
+        catalog: &Catalog,
+        oldest: Release,
+        server: String,
+    ) -> Result<Self, String> {
+        let row = resources::find(GROUP, "v1alpha1", "storageversions", "");
+        let row = row.filter(|row| catalog.serves(row));
+        let row = row.ok_or(
+            "the feature gate StorageVersionAPI needs --runtime-config=internal.apiserver.k8s.io/v1alpha1=true",
+        )?;
+        let entries = entries(catalog, oldest);
+        let barrier = Arc::new(Barrier::before(&entries));
+        Ok(StorageVersions {
+            entries,
+            client: Client::of(registry, row),
+            status: Client::of(registry, row).through("status")?,
+            leases: Client::find(registry, "coordination.k8s.io", "leases")?,
+            server,
+            barrier,
+        })
+    }
+
+    /// What keeps writes out that come too early.
+    pub fn barrier(&self) -> Arc<dyn WriteBarrier> {
+        Arc::clone(&self.barrier) as Arc<dyn WriteBarrier>
+    }
+
+    /// Says it of all resources, and goes on looking whether it is still said.
+    pub fn hook(self, tasks: &Tasks) -> PostStartHook {
+        let (tasks, versions) = (tasks.clone(), Arc::new(self));
+        let work = Box::pin(async move {
+            versions.wait_for_identity().await;
+            while let Err(error) = versions.register().await {
+                tracing::warn!(error, "not all storage versions are registered yet");
+                sleep(RETRY).await;
+            }
+            versions.barrier.open.store(true, Relaxed);
+            tasks.spawn(ROUNDS, move || {
+                let versions = Arc::clone(&versions);
+                async move { versions.register().await }
+            });
+            Ok(())
+        });
+        PostStartHook { name: "built-in-resources-storage-version-updater", work }
+    }
+
+    /// Entries of servers without an identity are removed by others.
+    async fn wait_for_identity(&self) {
+        let lease = || self.leases.get("kube-system", &self.server, Read::Latest);
+        while !matches!(lease().await, Ok(Some(_))) {
+            sleep(WAIT).await;
+        }
+    }
+
+    async fn register(&self) -> Result<(), String> {
+        let mut failed = None;
+        for entry in &self.entries {
+            match self.register_one(entry).await {
+                Ok(()) => self.barrier.note(entry, Ok(())),
+                Err(error) => {
+                    self.barrier.note(entry, Err(error.clone()));
+                    failed = Some(format!("{}: {error}", entry.name));
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    async fn register_one(&self, entry: &Entry) -> Result<(), String> {
+        let empty = object(json!({"metadata": {"name": entry.name}, "spec": {}}));
+        let made = self.client.reconcile("", &entry.name, &|current| missing(current, &empty)).await;
+        made.map_err(|status| status.message)?;
+        let now = self.status.now();
+        let wanted = |current: Option<&Object>| registered(current?, &self.server, entry, now);
+        // Not by a look at the cache, which may not know yet what was made just now.
+        self.status.amend("", &entry.name, &wanted).await.map(drop).map_err(|status| status.message)
+    }
+}
+
+/// Keeps writes of resources out of which nothing is registered yet.
+struct Barrier {
+    open: AtomicBool,
+    /// Why it has not worked so far, by group and name.
+    pending: Mutex<HashMap<(String, String), Option<String>>>,
+}
+
+impl Barrier {
+    fn before(entries: &[Entry]) -> Self {
+        let all = entries.iter().flat_map(|entry| entry.resources.iter().cloned());
+        Barrier { open: AtomicBool::new(false), pending: Mutex::new(all.map(|name| (name, None)).collect()) }
+    }
+
+    fn note(&self, entry: &Entry, outcome: Result<(), String>) {
+        if self.open.load(Relaxed) {
+            return;
+        }
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in &entry.resources {
+            match &outcome {
+                Ok(()) => drop(pending.remove(name)),
+                Err(error) => drop(pending.insert(name.clone(), Some(error.clone()))),
+            }
+        }
+    }
+}
+
+impl WriteBarrier for Barrier {
+    fn pending(&self, group: &str, resource: &str) -> Option<Option<String>> {
+        if self.open.load(Relaxed) {
+            return None;
+        }
+        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.get(&(group.to_owned(), resource.to_owned())).cloned()
+    }
+}
+
+/// What there is to say of a catalog: an entry for everything that is stored by itself, under the name that comes first
+/// of those that it has.
+fn entries(catalog: &Catalog, oldest: Release) -> Vec<Entry> {
+    let mut entries: BTreeMap<&'static str, Entry> = BTreeMap::new();
+    let of_group = |group: &'static resources::Group| {
+        let rows = group.versions.iter().flat_map(|version| group.resources_of(version.version));
+        rows.map(move |row| (group, row))
+    };
+    let stored = |row: &Resource<'_>| row.subresource.is_empty() && catalog.serves(row);
+    let rows = resources::groups().iter().flat_map(of_group);
+    let mut rows: Vec<_> = rows.filter(|(_, row)| stored(row)).collect();
+    rows.sort_by_key(|(_, row)| (row.group, row.plural));
+    for (group, row) in rows {
+        let Some(storage) = row.storage else { continue };
+        let entry = entries.entry(storage.prefix).or_insert_with(|| {
+            let encoding = encoding(group, row.plural, &storage, oldest);
+            let decodable = decodable(row.group, row.plural, row.group_version);
+            let group = if row.group.is_empty() { "core" } else { row.group };
+            let name = format!("{group}.{}", row.plural);
+            Entry { name, encoding, decodable, served: Vec::new(), resources: Vec::new() }
+        });
+        let name = (row.group.to_owned(), row.plural.to_owned());
+        if entry.resources.first().is_none_or(|first| *first == name) {
+            entry.served.push(row.group_version.to_owned());
+        }
+        if !entry.resources.contains(&name) {
+            entry.resources.push(name);
+        }
+    }
+    let mut entries: Vec<Entry> = entries.into_values().collect();
+    for entry in &mut entries {
+        let place = |version: &String| entry.decodable.iter().position(|known| known == version);
+        entry.served.sort_by_key(place);
+    }
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    entries
+}
+
+fn encoding(group: &resources::Group, plural: &str, storage: &StorageSpec, oldest: Release) -> String {
+    if plural == DEFINITIONS.0 {
+        return DEFINITIONS.1.to_owned();
+    }
+    resources::storage_version(group, plural, oldest).unwrap_or(storage.group_version).to_owned()
+}
+
+/// The versions in which a resource can be read.
+fn decodable(group: &str, plural: &str, served: &str) -> Vec<String> {
+    let named = if group.is_empty() { "core" } else { group };
+    let line = DECODABLE.lines().find_map(|line| {
+        let (name, versions) = line.split_once(": ")?;
+        (name.split_once(' ')? == (named, plural)).then_some(versions)
+    });
+    let Some(versions) = line else { return vec![served.to_owned()] };
+    let full = |version: &str| {
+        if version.contains('/') || group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{group}/{version}")
+        }
+    };
+    versions.split(' ').map(full).collect()
+}
+
+/// A StorageVersion with what a server says in it; `None` when it is said already.
+fn registered(current: &Object, server: &str, entry: &Entry, now: UnixTime) -> Option<Object> {
+    let said = json!({
+        "apiServerID": server,
+        "encodingVersion": entry.encoding,
+        "decodableVersions": entry.decodable,
+        "servedVersions": entry.served,
+    });
+    let empty = Object::new();
+    let status = tree::child(current, "status").unwrap_or(&empty);
+    let mut servers = tree::list(status, "storageVersions").to_vec();
+    let of_server = |said: &Value| said.get("apiServerID").and_then(Value::as_str) == Some(server);
+    match servers.iter_mut().find(|said| of_server(said)) {
+        Some(before) => *before = said,
+        None => servers.push(said),
+    }
+    let mut new = current.clone();
+    let before = tree::maybe_text(status, "commonEncodingVersion");
+    let common = common(&servers).map(str::to_owned);
+    object::set(&mut new, &["status", "storageVersions"], servers);
+    match &common {
+        Some(common) => object::set(&mut new, &["status", "commonEncodingVersion"], common.as_str()),
+        None => drop(object::remove(&mut new, &["status", "commonEncodingVersion"])),
+    }
+    let moved = before.is_some() && common.is_some() && before != common.as_deref();
+    let conditions = conditions(tree::list(status, "conditions"), common.is_some(), moved, now);
+    object::set(&mut new, &["status", "conditions"], conditions);
+    (&new != current).then_some(new)
+}
+
+/// The version that all servers store in.
+fn common(servers: &[Value]) -> Option<&str> {
+    let mut versions = servers.iter().map(|said| said.get("encodingVersion").and_then(Value::as_str));
+    let first = versions.next()??;
+    versions.all(|version| version == Some(first)).then_some(first)
+}
+
+/// The conditions with the one that says whether all servers agree. Its time is that of the last change of mind; `moved`
+/// says that there was one though they agree now as they did before.
+fn conditions(before: &[Value], agree: bool, moved: bool, now: UnixTime) -> Vec<Value> {
+    let (status, reason, message) = if agree {
+        ("True", "CommonEncodingVersionSet", "Common encoding version set")
+    } else {
+        ("False", "CommonEncodingVersionUnset", "Common encoding version unset")
+    };
+    let mut conditions = before.to_vec();
+    let is_it =
+        |condition: &Value| condition.get("type").and_then(Value::as_str) == Some("AllEncodingVersionsEqual");
+    let place = conditions.iter().position(is_it);
+    let old = place.and_then(|place| conditions.get(place));
+    let same = old.is_some_and(|old| old.get("status").and_then(Value::as_str) == Some(status)) && !moved;
+    let since = old.filter(|_| same).and_then(|old| old.get("lastTransitionTime").cloned());
+    let condition = json!({
+        "type": "AllEncodingVersionsEqual",
+        "status": status,
+        "lastTransitionTime": since.unwrap_or_else(|| now.rfc3339().to_string().into()),
+        "reason": reason,
+        "message": message,
+    });
+    match place.and_then(|place| conditions.get_mut(place)) {
+        Some(old) => *old = condition,
+        None => conditions.push(condition),
+    }
+    conditions
+}

@@ -1,0 +1,23 @@
+//! The value of a stored key, as far as encryption changes it.
+
+use bytes::Bytes;
+use encryption::{NOT_EXPECTED, Opened, is_encrypted};
+use storage::{Form, KeyValue};
+
+/// The value of a resource that is not encrypted.
+pub(super) fn expect_plain(kv: &mut KeyValue) {
+    if is_encrypted(&kv.value) {
+        kv.value = Bytes::new();
+        kv.form = Form::Unreadable(NOT_EXPECTED.into());
+    }
+}
+
+/// Puts what was found in its place.
+pub(super) fn settle(kv: &mut KeyValue, opened: Result<Opened, encryption::Error>) {
+    let (value, form) = match opened {
+        Ok(Opened { plain, stale: false }) => (plain, Form::Current),
+        Ok(Opened { plain, stale: true }) => (plain, Form::Stale),
+        Err(error) => (Bytes::new(), Form::Unreadable(error.to_string().into())),
+    };
+    (kv.value, kv.form) = (value, form);
+}

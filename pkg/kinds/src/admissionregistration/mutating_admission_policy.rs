@@ -1,0 +1,17 @@
+//! The kind `MutatingAdmissionPolicy`.
+
+use crate::admissionregistration;
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::warnings;
+
+pub(crate) static MUTATING_ADMISSION_POLICY: Kind = Kind {
+    qualified_finalizers: false,
+    validation: Validation::Settings(admissionregistration::MUTATING_POLICIES),
+    warnings: WarningRules {
+        create: warnings::new_manifest_kind,
+        update: OnUpdate::Own(|new, _, out| warnings::static_name(new, out)),
+        ..WarningRules::NONE
+    },
+    from_manifests: true,
+    ..Kind::PLAIN
+};

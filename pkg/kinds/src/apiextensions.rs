@@ -1,0 +1,3 @@
+//! The kinds of the API group `apiextensions`.
+
+pub(crate) mod custom_resource_definition;

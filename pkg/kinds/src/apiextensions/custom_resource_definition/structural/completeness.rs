@@ -1,0 +1,46 @@
+//! Whether all fields whose values a schema restricts are told of outside of the junctors too.
+
+use crate::apiextensions::custom_resource_definition::subschemas::{properties, property, schemas};
+use api::tree::child;
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::object::Object;
+
+/// Validates the junctors of a schema against the structural schema that they restrict.
+pub(super) fn of_value(
+    value: &Object,
+    structure: &Object,
+    at: &Path<'_>,
+    path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
+    if let Some(not) = child(value, "not") {
+        of_nested(not, Some(structure), at, &path.child("not"), errors);
+    }
+    for member in ["allOf", "anyOf", "oneOf"] {
+        for (index, nested) in schemas(value, member).enumerate() {
+            of_nested(nested, Some(structure), at, &path.child(member).index(index), errors);
+        }
+    }
+}
+
+/// Validates a schema below a junctor; `at` is where its structure has to be.
+fn of_nested(
+    nested: &Object,
+    structure: Option<&Object>,
+    at: &Path<'_>,
+    path: &Path<'_>,
+    errors: &mut ErrorList,
+) {
+    let Some(structure) = structure else {
+        errors.push(Error::required(at, format!("because it is defined in {path}")));
+        return;
+    };
+    of_value(nested, structure, at, path, errors);
+    if let Some(items) = child(nested, "items") {
+        of_nested(items, child(structure, "items"), &at.child("items"), &path.child("items"), errors);
+    }
+    let (ours, theirs) = (at.child("properties"), path.child("properties"));
+    for (name, field) in properties(nested) {
+        of_nested(field, property(structure, name), &ours.key(name), &theirs.key(name), errors);
+    }
+}

@@ -1,0 +1,3 @@
+//! The kinds of the API group `apiregistration`.
+
+pub(crate) mod api_service;

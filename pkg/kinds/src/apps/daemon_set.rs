@@ -1,0 +1,131 @@
+//! DaemonSets.
+//!
+//! The generation of their template is not judged: the registry counts it, so that it cannot be wrong.
+
+use crate::core::pod::{PodOptions, validate_pod_template_spec};
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::strategy;
+use crate::strategy::gated::places;
+use crate::validation::NameRule;
+use crate::validation::immutable::immutable;
+use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
+use crate::validation::kinds::workload::{
+    collisions_do_not_fall, is_empty_selector, none_negative, runs_for_good, selector_value,
+    selects_template, strategy_value,
+};
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::selector::{has_bad_values, label_selector};
+use crate::warnings;
+use api::tree::{child, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use apimachinery::labels::from_label_selector;
+use schema::builtin::{
+    IO_K8S_API_APPS_V1_DAEMONSETSPEC as DAEMON_SET_SPEC,
+    IO_K8S_API_APPS_V1_DAEMONSETUPDATESTRATEGY as UPDATE_STRATEGY,
+};
+use schema::object::Object;
+
+pub(crate) static DAEMON_SET: Kind = Kind {
+    validation: Validation::Settings(RULES),
+    warnings: WarningRules {
+        create: warnings::workload::template,
+        update: OnUpdate::Own(warnings::workload::daemon_set_update),
+        ..WarningRules::NONE
+    },
+    strategy: &strategy::daemon_set::DaemonSets,
+    gated: &[places::TEMPLATE],
+    ..Kind::PLAIN
+};
+
+/// The rules of DaemonSets.
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
+
+const COUNTERS: &[&str] = &[
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "observedGeneration",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "collisionCount",
+];
+
+fn create(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    let empty = Object::new();
+    validate_spec(child(new, "spec").unwrap_or(&empty), &PodOptions::new(false, None, given), &mut errors);
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    let empty = Object::new();
+    if subresource == "status" {
+        let [new, old] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
+        let path = Path::root("status");
+        none_negative(&path, new, COUNTERS, &mut errors);
+        collisions_do_not_fall(&path, new, old, &mut errors);
+        return errors;
+    }
+    let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
+    immutable(&Path::root("spec.selector"), &DAEMON_SET_SPEC, "selector", (new, old), &mut errors);
+    let mut options = PodOptions::new(false, child(old, "template"), given);
+    options.bad_affinity_selectors |= child(old, "selector").is_some_and(has_bad_values);
+    validate_spec(new, &options, &mut errors);
+    errors
+}
+
+fn validate_spec(spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let path = Path::root("spec");
+    let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
+    let (template, template_path) = (child(spec, "template").unwrap_or(&empty), path.child("template"));
+    label_selector(&selector_path, selector, options.bad_affinity_selectors, errors);
+    if let Ok(selects) = from_label_selector(selector) {
+        selects_template(&template_path, template, &selects, errors);
+    }
+    if selector.is_some_and(is_empty_selector) {
+        let detail = "empty selector is invalid for daemonset";
+        errors.push(Error::invalid(&selector_path, selector_value(selector), detail));
+    }
+    errors.append(validate_pod_template_spec(template, &template_path, options));
+    runs_for_good(&template_path, template, "DaemonSet", errors);
+    none_negative(&path, spec, &["minReadySeconds"], errors);
+    update_strategy(&path.child("updateStrategy"), child(spec, "updateStrategy").unwrap_or(&empty), errors);
+    none_negative(&path, spec, &["revisionHistoryLimit"], errors);
+}
+
+fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
+    let rolling_path = path.child("rollingUpdate");
+    match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
+        ("OnDelete", _) => {}
+        ("RollingUpdate", None) => errors.push(Error::required(&rolling_path, "")),
+        ("RollingUpdate", Some(rolling)) => rolling_update(&rolling_path, rolling, errors),
+        _ => {
+            let value = strategy_value(&UPDATE_STRATEGY, strategy, &["maxUnavailable", "maxSurge"]);
+            errors.push(Error::not_supported(path, value, &["RollingUpdate", "OnDelete"]));
+        }
+    }
+}
+
+fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
+    let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
+    int_or_percent(&unavailable_path, unavailable, errors);
+    int_or_percent(&surge_path, surge, errors);
+    at_most_the_whole(&unavailable_path, unavailable, errors);
+    at_most_the_whole(&surge_path, surge, errors);
+    match (is_zero(unavailable), is_zero(surge)) {
+        (false, false) => {
+            let detail = "may not be set when maxUnavailable is non-zero";
+            errors.push(Error::invalid(&surge_path, shown(surge), detail));
+        }
+        (true, true) => errors.push(Error::required(&unavailable_path, "cannot be 0 when maxSurge is 0")),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

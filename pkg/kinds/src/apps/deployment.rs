@@ -1,0 +1,130 @@
+//! Deployments.
+
+use super::replica_set::template;
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::strategy::gated::places;
+use crate::validation::NameRule;
+use crate::validation::immutable::immutable;
+use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
+use crate::validation::kinds::workload::{
+    ABOVE_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, strategy_value,
+};
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::value::nonnegative;
+use crate::warnings;
+use api::tree::{child, integer, maybe_integer, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::builtin::{
+    IO_K8S_API_APPS_V1_DEPLOYMENTSPEC as DEPLOYMENT_SPEC,
+    IO_K8S_API_APPS_V1_DEPLOYMENTSTRATEGY as DEPLOYMENT_STRATEGY,
+};
+use schema::object::Object;
+
+pub(crate) static DEPLOYMENT: Kind = Kind {
+    validation: Validation::Settings(RULES),
+    warnings: WarningRules {
+        create: warnings::workload::named_template,
+        update: OnUpdate::Own(warnings::workload::template_update),
+        ..WarningRules::NONE
+    },
+    gated: &[places::TEMPLATE, places::TERMINATING],
+    counted_metadata: Some("annotations"),
+    ..Kind::PLAIN
+};
+
+/// The rules of Deployments.
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
+
+fn create(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    spec(new, None, given, &mut errors);
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    let empty = Object::new();
+    if subresource == "status" {
+        let [new, old] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
+        status(new, old, &mut errors);
+        return errors;
+    }
+    spec(new, Some(old), given, &mut errors);
+    let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
+    immutable(&Path::root("spec.selector"), &DEPLOYMENT_SPEC, "selector", (new, old), &mut errors);
+    errors
+}
+
+fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    none_negative(&path, spec, &["replicas"], errors);
+    required_selector(&path, spec, "deployment", errors);
+    template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
+    strategy(&path.child("strategy"), child(spec, "strategy").unwrap_or(&empty), errors);
+    none_negative(&path, spec, &["minReadySeconds", "revisionHistoryLimit"], errors);
+    if let Some(deadline) = maybe_integer(spec, "progressDeadlineSeconds") {
+        let path = path.child("progressDeadlineSeconds");
+        nonnegative(&path, deadline, errors);
+        if deadline <= integer(spec, "minReadySeconds") {
+            errors.push(Error::invalid(&path, deadline, "must be greater than minReadySeconds"));
+        }
+    }
+}
+
+fn strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
+    let rolling_path = path.child("rollingUpdate");
+    match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
+        ("Recreate", None) => {}
+        ("Recreate", Some(_)) => {
+            let detail = "may not be specified when strategy `type` is 'Recreate'";
+            errors.push(Error::forbidden(&rolling_path, detail));
+        }
+        ("RollingUpdate", None) => {
+            errors.push(Error::required(&rolling_path, "this should be defaulted and never be nil"));
+        }
+        ("RollingUpdate", Some(rolling)) => rolling_update(&rolling_path, rolling, errors),
+        _ => {
+            let value = strategy_value(&DEPLOYMENT_STRATEGY, strategy, &["maxUnavailable", "maxSurge"]);
+            errors.push(Error::not_supported(path, value, &["Recreate", "RollingUpdate"]));
+        }
+    }
+}
+
+fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
+    let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    let unavailable_path = path.child("maxUnavailable");
+    int_or_percent(&unavailable_path, unavailable, errors);
+    int_or_percent(&path.child("maxSurge"), surge, errors);
+    if is_zero(unavailable) && is_zero(surge) {
+        let detail = "may not be 0 when `maxSurge` is 0";
+        errors.push(Error::invalid(&unavailable_path, shown(unavailable), detail));
+    }
+    at_most_the_whole(&unavailable_path, unavailable, errors);
+}
+
+fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
+    let path = Path::root("status");
+    let counters = [
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    ];
+    none_negative(&path, new, &counters, errors);
+    let pairs = [
+        ("updatedReplicas", "replicas", ABOVE_REPLICAS),
+        ("readyReplicas", "replicas", ABOVE_REPLICAS),
+        ("availableReplicas", "replicas", ABOVE_REPLICAS),
+        ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
+    ];
+    none_above(&path, new, &pairs, errors);
+    collisions_do_not_fall(&path, new, old, errors);
+}
+
+#[cfg(test)]
+mod tests;

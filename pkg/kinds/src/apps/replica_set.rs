@@ -1,0 +1,173 @@
+//! ReplicaSets, and the ReplicationControllers that came before them.
+
+use crate::core::pod::{PodOptions, validate_pod_template_spec};
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::strategy::gated::places;
+use crate::validation::NameRule;
+use crate::validation::immutable::immutable;
+use crate::validation::kinds::workload::{
+    ABOVE_REPLICAS, none_above, none_negative, required_selector, runs_for_good, selector_value,
+    selects_template,
+};
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::warnings;
+use api::tree::{child, is_set, pairs};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::labels::{Selector, from_label_selector};
+use schema::builtin::IO_K8S_API_APPS_V1_REPLICASETSPEC as REPLICA_SET_SPEC;
+use schema::object::Object;
+
+pub(crate) static REPLICA_SET: Kind = Kind {
+    validation: Validation::Settings(REPLICA_SETS),
+    warnings: WarningRules {
+        create: warnings::workload::named_template,
+        update: OnUpdate::Own(warnings::workload::template_update),
+        ..WarningRules::NONE
+    },
+    gated: &[places::TEMPLATE, places::TERMINATING],
+    ..Kind::PLAIN
+};
+
+/// The rules of ReplicaSets.
+pub(crate) const REPLICA_SETS: GivenRules = GivenRules { create: replica_set, update: replica_set_update };
+/// The rules of ReplicationControllers.
+pub(crate) const CONTROLLERS: GivenRules = GivenRules { create: controller, update: controller_update };
+
+/// Annotations that say what could not be converted when a ReplicaSet was read as a ReplicationController.
+const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
+
+fn replica_set(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    replica_set_spec(new, None, given, &mut errors);
+    errors
+}
+
+fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    if subresource == "status" {
+        status(new, &mut errors);
+        return errors;
+    }
+    replica_set_spec(new, Some(old), given, &mut errors);
+    let empty = Object::new();
+    let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
+    immutable(&Path::root("spec.selector"), &REPLICA_SET_SPEC, "selector", (new, old), &mut errors);
+    errors
+}
+
+fn replica_set_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
+    // Upstream says deployment.
+    required_selector(&path, spec, "deployment", errors);
+    template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
+}
+
+/// Validates the template of a spec with a label selector that runs pods for good. `path` is that of the
+/// spec, `old` the one that it replaces. Deployments have such templates too.
+pub(crate) fn template(
+    path: &Path<'_>,
+    spec: &Object,
+    old: Option<&Object>,
+    given: &Given,
+    errors: &mut ErrorList,
+) {
+    let selector = child(spec, "selector");
+    let Ok(selects) = from_label_selector(selector) else {
+        let path = path.child("selector");
+        errors.push(Error::invalid(&path, selector_value(selector), "invalid label selector"));
+        return;
+    };
+    let empty = Object::new();
+    let template = child(spec, "template").unwrap_or(&empty);
+    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
+    let path = path.child("template");
+    selects_template(&path, template, &selects, errors);
+    errors.append(validate_pod_template_spec(template, &path, &options));
+    runs_for_good(&path, template, "ReplicaSet", errors);
+}
+
+/// Validates a status, which is the same for both kinds but for counters that only one has.
+fn status(object: &Object, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let (status, path) = (child(object, "status").unwrap_or(&empty), Path::root("status"));
+    let counters = [
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "terminatingReplicas",
+    ];
+    none_negative(&path, status, &counters, errors);
+    let pairs = [
+        ("fullyLabeledReplicas", "replicas", ABOVE_REPLICAS),
+        ("readyReplicas", "replicas", ABOVE_REPLICAS),
+        ("availableReplicas", "replicas", ABOVE_REPLICAS),
+        ("availableReplicas", "readyReplicas", "cannot be greater than readyReplicas"),
+    ];
+    none_above(&path, status, &pairs, errors);
+}
+
+fn controller(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::LongName);
+    controller_spec(new, None, given, &mut errors);
+    errors
+}
+
+fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    if subresource == "status" {
+        status(new, &mut errors);
+        return errors;
+    }
+    controller_spec(new, Some(old), given, &mut errors);
+    non_convertible_fields(new, old, &mut errors);
+    errors
+}
+
+fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    none_negative(&path, spec, &["minReadySeconds"], errors);
+    let labels = Selector::from_set(pairs(spec, "selector"));
+    if labels.is_empty() {
+        errors.push(Error::required(&path.child("selector"), ""));
+    }
+    if !is_set(spec, "replicas") {
+        errors.push(Error::required(&path.child("replicas"), ""));
+    }
+    none_negative(&path, spec, &["replicas"], errors);
+    let path = path.child("template");
+    let Some(template) = child(spec, "template") else {
+        errors.push(Error::required(&path, ""));
+        return;
+    };
+    let old = old.and_then(|old| child(old, "spec")).and_then(|spec| child(spec, "template"));
+    selects_template(&path, template, &labels, errors);
+    errors.append(validate_pod_template_spec(template, &path, &PodOptions::new(false, old, given)));
+    runs_for_good(&path, template, "ReplicationController", errors);
+}
+
+/// Checks that what was not convertible has not been changed by an update.
+fn non_convertible_fields(new: &Object, old: &Object, errors: &mut ErrorList) {
+    let Some(meta) = child(old, "metadata") else { return };
+    let empty = Object::new();
+    let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
+    for (key, value) in pairs(meta, "annotations").filter(|(key, _)| key.starts_with(NON_CONVERTIBLE)) {
+        let mut parts = key.split('/');
+        let (Some(_), Some(field), None) = (parts.next(), parts.next(), parts.next()) else { continue };
+        if !field.contains("selector") {
+            let error = Error::not_found(&Path::root(field), value);
+            errors.push(error.with_detail_prefix("unknown non-convertible field"));
+        } else if !pairs(new, "selector").eq(pairs(old, "selector")) {
+            let value = new.get("selector").map_or(BadValue::Plain("null".to_owned()), BadValue::from);
+            let detail = "cannot update non-convertible selector";
+            errors.push(Error::invalid(&Path::root("spec.selector"), value, detail));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

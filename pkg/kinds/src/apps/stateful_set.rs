@@ -1,0 +1,236 @@
+//! StatefulSets.
+
+use crate::core::pod::{PodOptions, validate_pod_template_metadata, validate_pod_template_spec};
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::strategy::gated::places;
+use crate::validation::NameRule;
+use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
+use crate::validation::go_value::go_value;
+use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
+use crate::validation::kinds::workload::{
+    ABOVE_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, runs_for_good,
+    selector_value, selects_template, strategy_value,
+};
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::value::{dns_label, one_of};
+use crate::warnings;
+use crate::warnings::generation_changed;
+use api::semantic::equal_members;
+use api::tree::{child, child_mut, children, text};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::labels::from_label_selector;
+use jsontree::{Value, json};
+use schema::builtin::{
+    IO_K8S_API_APPS_V1_ROLLINGUPDATESTATEFULSETSTRATEGY as ROLLING_UPDATE,
+    IO_K8S_API_APPS_V1_STATEFULSETSPEC as STATEFUL_SET_SPEC,
+    IO_K8S_API_APPS_V1_STATEFULSETUPDATESTRATEGY as UPDATE_STRATEGY,
+};
+use schema::object::Object;
+use std::collections::BTreeSet;
+
+pub(crate) static STATEFUL_SET: Kind = Kind {
+    names: NameRule::DnsLabel,
+    validation: Validation::Settings(RULES),
+    warnings: WarningRules {
+        create: warnings::workload::stateful_set,
+        update: OnUpdate::Own(|new, old, out| {
+            warnings::workload::stateful_set_update(new, generation_changed(new, old), out)
+        }),
+        ..WarningRules::NONE
+    },
+    gated: places::STATEFUL_SET,
+    ..Kind::PLAIN
+};
+
+/// The rules of StatefulSets.
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
+
+/// Members of a spec that may change.
+const MUTABLE: &[&str] = &[
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+];
+
+const FORBIDDEN_UPDATE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
+    'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+    'minReadySeconds' are forbidden";
+
+/// How strictly a spec is judged.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    /// It replaces another, so that what cannot change is not judged: claims and the service's name.
+    update: bool,
+    /// The other one is invalid itself, so that pods are not judged.
+    skip_pods: bool,
+    pod: PodOptions,
+}
+
+fn create(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsLabel);
+    let empty = Object::new();
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let options = Options { pod: PodOptions::new(false, None, given), ..Options::default() };
+    validate_spec(&Path::root("spec"), spec, options, &mut errors);
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let empty = Object::new();
+    if subresource == "status" {
+        let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
+        let (mut errors, path) = (ErrorList::new(), Path::root("status"));
+        status(&path, new_status, &mut errors);
+        errors.append(metadata_update(new, old));
+        collisions_do_not_fall(&path, new_status, old_status, &mut errors);
+        return errors;
+    }
+    let mut errors = metadata_update(new, old);
+    let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
+    let pod = PodOptions::new(false, child(old, "template"), given);
+    let mut options = Options { update: true, skip_pods: false, pod };
+    let mut before = ErrorList::new();
+    validate_spec(&Path::NIL, old, options, &mut before);
+    options.skip_pods = !before.is_empty();
+    validate_spec(&Path::root("spec"), new, options, &mut errors);
+    let fixed = STATEFUL_SET_SPEC.members.iter().filter(|member| !MUTABLE.contains(&member.name));
+    let unchanged = |name: &str, field| equal_members(field, new.get(name), old.get(name));
+    if !fixed.into_iter().all(|member| unchanged(member.name, member.field)) {
+        errors.push(Error::forbidden(&Path::root("spec"), FORBIDDEN_UPDATE));
+    }
+    errors
+}
+
+fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let management = path.child("podManagementPolicy");
+    match text(spec, "podManagementPolicy") {
+        "" => errors.push(Error::required(&management, "")),
+        "OrderedReady" | "Parallel" => {}
+        policy => {
+            let value = BadValue::json_text(policy);
+            errors.push(Error::invalid(&management, value, "must be 'OrderedReady' or 'Parallel'"));
+        }
+    }
+    update_strategy(&path.child("updateStrategy"), child(spec, "updateStrategy").unwrap_or(&empty), errors);
+    if let Some(policy) = child(spec, "persistentVolumeClaimRetentionPolicy") {
+        let path = path.child("persistentVolumeClaimRetentionPolicy");
+        for member in ["whenDeleted", "whenScaled"] {
+            one_of(&path.child(member), text(policy, member), &["Retain", "Delete"], errors);
+        }
+    }
+    if !options.update {
+        let path = path.child("volumeClaimTemplates");
+        for (index, claim) in children(spec, "volumeClaimTemplates").enumerate() {
+            let spec = child(claim, "spec").unwrap_or(&empty);
+            validate_claim_spec(&path.index(index).child("spec"), spec, ClaimOptions::default(), errors);
+        }
+    }
+    none_negative(path, spec, &["replicas", "minReadySeconds"], errors);
+    if let Some(ordinals) = child(spec, "ordinals") {
+        none_negative(&path.child("ordinals"), ordinals, &["start"], errors);
+    }
+    let service = text(spec, "serviceName");
+    if !options.update && !service.is_empty() {
+        dns_label(&path.child("serviceName"), service, errors);
+    }
+    required_selector(path, spec, "statefulset", errors);
+    template(path, spec, options, errors);
+}
+
+fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
+    let rolling_path = path.child("rollingUpdate");
+    match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
+        ("", _) => errors.push(Error::required(path, "")),
+        ("OnDelete" | "RollingUpdate", None) => {}
+        ("OnDelete", Some(rolling)) => {
+            let mut rolling = rolling.clone();
+            rolling.entry("partition").or_insert_with(|| 0.into());
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            errors.push(Error::invalid(&rolling_path, go_value(&ROLLING_UPDATE, &rolling), detail));
+        }
+        ("RollingUpdate", Some(rolling)) => {
+            none_negative(&rolling_path, rolling, &["partition"], errors);
+            let Some(unavailable) = rolling.get("maxUnavailable") else { return };
+            let path = rolling_path.child("maxUnavailable");
+            int_or_percent(&path, Some(unavailable), errors);
+            if is_zero(Some(unavailable)) {
+                errors.push(Error::invalid(&path, shown(Some(unavailable)), "cannot be 0"));
+            }
+            at_most_the_whole(&path, Some(unavailable), errors);
+        }
+        _ => {
+            let value = strategy_value(&UPDATE_STRATEGY, strategy, &["partition"]);
+            errors.push(Error::invalid(path, value, "must be 'RollingUpdate' or 'OnDelete'"));
+        }
+    }
+}
+
+/// Validates the template of the pods. `path` is that of the spec.
+fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let selector = child(spec, "selector");
+    let template_path = path.child("template");
+    match from_label_selector(selector) {
+        Err(_) => errors.push(Error::invalid(&path.child("selector"), selector_value(selector), "")),
+        Ok(selects) => {
+            let template = template_of_pods(spec);
+            selects_template(&template_path, &template, &selects, errors);
+            if !options.skip_pods {
+                errors.append(validate_pod_template_spec(&template, &template_path, &options.pod));
+            }
+            // Upstream does this again.
+            errors.append(validate_pod_template_metadata(&template, &template_path, &options.pod));
+        }
+    }
+    let template = child(spec, "template").unwrap_or(&empty);
+    runs_for_good(&template_path, template, "StatefulSet", errors);
+}
+
+/// The template as its pods will have it: the controller sets their host names and adds the volumes of
+/// their claims.
+fn template_of_pods(spec: &Object) -> Object {
+    let mut template = child(spec, "template").cloned().unwrap_or_default();
+    let claims: BTreeSet<&str> = children(spec, "volumeClaimTemplates")
+        .map(|claim| child(claim, "metadata").map_or("", |meta| text(meta, "name")))
+        .collect();
+    let Some(pod) = child_mut(&mut template, "spec") else { return template };
+    pod.remove("subdomain");
+    pod.remove("hostname");
+    if !claims.is_empty() {
+        let of_claim = |name: &&str| json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
+        let own = children(pod, "volumes").filter(|volume| !claims.contains(text(volume, "name")));
+        let own = own.cloned().map(Value::Object);
+        let volumes: Vec<Value> = claims.iter().map(of_claim).chain(own).collect();
+        pod.insert("volumes", volumes.into());
+    }
+    template
+}
+
+fn status(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
+    let counters = [
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ];
+    none_negative(path, status, &counters, errors);
+    let pairs = [
+        ("readyReplicas", "replicas", ABOVE_REPLICAS),
+        ("currentReplicas", "replicas", ABOVE_REPLICAS),
+        ("updatedReplicas", "replicas", ABOVE_REPLICAS),
+        ("availableReplicas", "replicas", ABOVE_REPLICAS),
+        ("availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"),
+    ];
+    none_above(path, status, &pairs, errors);
+}
+
+#[cfg(test)]
+mod tests;

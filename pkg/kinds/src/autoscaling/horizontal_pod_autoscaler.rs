@@ -1,0 +1,209 @@
+//! HorizontalPodAutoscalers, as v2 has them.
+
+mod metric;
+
+use crate::kind::{Kind, Validation};
+use crate::strategy::gated::places;
+use crate::validation::NameRule;
+use crate::validation::kinds::workload::none_negative;
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::resources::{nonnegative_quantity, quantity};
+use crate::validation::value::{invalid_each, one_of};
+use api::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use apimachinery::names;
+use component_base::features::Gate;
+use schema::object::Object;
+
+pub(crate) static HORIZONTAL_POD_AUTOSCALER: Kind =
+    Kind { validation: Validation::Settings(RULES), gated: places::AUTOSCALER, ..Kind::PLAIN };
+
+/// The rules of HorizontalPodAutoscalers.
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
+
+/// Longest period of a scaling policy, in seconds.
+const PERIOD_MAX: i64 = 1800;
+/// Longest window of a scaling rule, in seconds.
+const WINDOW_MAX: i64 = 3600;
+
+/// What the `apiVersion` of a reference may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ApiVersion {
+    /// Anything: the old object had it, or worse.
+    Any,
+    /// A group and a version; the group may be the core one.
+    Valid,
+    /// A group that is not the core one, and a version.
+    Grouped,
+}
+
+/// How strictly a spec is judged.
+struct Options {
+    /// The fewest replicas that may be asked for.
+    min_replicas: i64,
+    target: ApiVersion,
+    metrics: ApiVersion,
+}
+
+fn create(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    let empty = Object::new();
+    let spec = child(new, "spec").unwrap_or(&empty);
+    validate_spec(spec, &Options::new(spec, None, given), &mut errors);
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    let empty = Object::new();
+    if subresource == "status" {
+        let status = child(new, "status").unwrap_or(&empty);
+        none_negative(&Path::root("status"), status, &["currentReplicas", "desiredReplicas"], &mut errors);
+        return errors;
+    }
+    let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
+    validate_spec(new, &Options::new(new, Some(old), given), &mut errors);
+    errors
+}
+
+impl Options {
+    /// The options for a spec that replaces `old`, if anything.
+    fn new(new: &Object, old: Option<&Object>, given: &Given) -> Self {
+        let empty = Object::new();
+        let target = child(new, "scaleTargetRef").unwrap_or(&empty);
+        let same = old.is_some_and(|old| {
+            let old = child(old, "scaleTargetRef").unwrap_or(&empty);
+            ["apiVersion", "kind"].iter().all(|member| text(target, member) == text(old, member))
+        });
+        let was_bad = old.is_some_and(|old| {
+            children(old, "metrics")
+                .filter(|metric| text(metric, "type") == "Object")
+                .filter_map(|metric| child(metric, "object"))
+                .any(|object| {
+                    let version = child(object, "describedObject").map_or("", |it| text(it, "apiVersion"));
+                    ApiVersion::Valid.problem(version).is_some()
+                })
+        });
+        let was_zero = old.and_then(|old| maybe_integer(old, "minReplicas")) == Some(0);
+        let to_zero = was_zero || given.settings.gates.enabled(Gate::HPAScaleToZero);
+        Self {
+            min_replicas: if to_zero { 0 } else { 1 },
+            target: match text(target, "kind") {
+                _ if same => ApiVersion::Any,
+                "ReplicationController" => ApiVersion::Valid,
+                _ => ApiVersion::Grouped,
+            },
+            metrics: if was_bad { ApiVersion::Any } else { ApiVersion::Valid },
+        }
+    }
+}
+
+impl ApiVersion {
+    /// What is wrong with an `apiVersion`.
+    fn problem(self, version: &str) -> Option<String> {
+        let slashes = version.matches('/').count();
+        let group = version.split_once('/').map_or("", |(group, _)| group);
+        match self {
+            Self::Any => None,
+            _ if slashes > 1 => Some(format!("unexpected GroupVersion string: {version}")),
+            Self::Grouped if group.is_empty() => Some("apiVersion must specify API group".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+fn validate_spec(spec: &Object, options: &Options, errors: &mut ErrorList) {
+    let (empty, path) = (Object::new(), Path::root("spec"));
+    let (min, max) = (maybe_integer(spec, "minReplicas"), integer(spec, "maxReplicas"));
+    if let Some(min) = min.filter(|min| *min < options.min_replicas) {
+        let detail = format!("must be greater than or equal to {}", options.min_replicas);
+        errors.push(Error::invalid(&path.child("minReplicas"), min, detail));
+    }
+    let max_path = path.child("maxReplicas");
+    if max == 0 {
+        errors.push(Error::required(&max_path, "must be set and greater than 0"));
+    } else if max < 0 {
+        errors.push(Error::invalid(&max_path, max, "must be greater than or equal to 1"));
+    }
+    if min.is_some_and(|min| max < min) {
+        errors.push(Error::invalid(&max_path, max, "must be greater than or equal to `minReplicas`"));
+    }
+    let target = child(spec, "scaleTargetRef").unwrap_or(&empty);
+    reference(&path.child("scaleTargetRef"), target, options.target, errors);
+    let metrics = path.child("metrics");
+    for (index, spec) in children(spec, "metrics").enumerate() {
+        metric::metric(&metrics.index(index), spec, options.metrics, errors);
+    }
+    let external = children(spec, "metrics").any(|m| matches!(text(m, "type"), "Object" | "External"));
+    if min == Some(0) && !external {
+        let detail =
+            "must specify at least one Object or External metric to support scaling to zero replicas";
+        errors.push(Error::forbidden(&metrics, detail));
+    }
+    let path = path.child("behavior");
+    for direction in ["scaleUp", "scaleDown"] {
+        let rules = child(spec, "behavior").and_then(|behavior| child(behavior, direction));
+        if let Some(rules) = rules {
+            scaling_rules(&path.child(direction), rules, errors);
+        }
+    }
+}
+
+/// Validates a reference to an object of any kind.
+fn reference(path: &Path<'_>, reference: &Object, version: ApiVersion, errors: &mut ErrorList) {
+    for member in ["kind", "name"] {
+        segment(&path.child(member), text(reference, member), "", errors);
+    }
+    let found = text(reference, "apiVersion");
+    if let Some(problem) = version.problem(found) {
+        errors.push(Error::invalid(&path.child("apiVersion"), found, problem));
+    }
+}
+
+/// Checks that a name is there and fits into a path; `missing` says what is missing.
+fn segment(path: &Path<'_>, name: &str, missing: &str, errors: &mut ErrorList) {
+    match name {
+        "" => errors.push(Error::required(path, missing)),
+        _ => invalid_each(path, name, names::is_path_segment_name(name), errors),
+    }
+}
+
+fn scaling_rules(path: &Path<'_>, rules: &Object, errors: &mut ErrorList) {
+    if let Some(window) = maybe_integer(rules, "stabilizationWindowSeconds") {
+        let path = path.child("stabilizationWindowSeconds");
+        if window < 0 {
+            errors.push(Error::invalid(&path, window, "must be greater than or equal to zero"));
+        }
+        at_most(&path, window, WINDOW_MAX, errors);
+    }
+    if let Some(policy) = maybe_text(rules, "selectPolicy") {
+        one_of(&path.child("selectPolicy"), policy, &["Disabled", "Max", "Min"], errors);
+    }
+    let policies = path.child("policies");
+    if list(rules, "policies").is_empty() {
+        errors.push(Error::required(&policies, "must specify at least one Policy"));
+    }
+    for (index, policy) in children(rules, "policies").enumerate() {
+        let path = policies.index(index);
+        one_of(&path.child("type"), text(policy, "type"), &["Percent", "Pods"], errors);
+        for member in ["value", "periodSeconds"] {
+            let number = integer(policy, member);
+            if number <= 0 {
+                errors.push(Error::invalid(&path.child(member), number, "must be greater than zero"));
+            }
+        }
+        at_most(&path.child("periodSeconds"), integer(policy, "periodSeconds"), PERIOD_MAX, errors);
+    }
+    if let Some(tolerance) = rules.get("tolerance") {
+        nonnegative_quantity(&path.child("tolerance"), &quantity(Some(tolerance)), errors);
+    }
+}
+
+fn at_most(path: &Path<'_>, value: i64, max: i64, errors: &mut ErrorList) {
+    if value > max {
+        errors.push(Error::invalid(path, value, format!("must be less than or equal to {max}")));
+    }
+}
+
+#[cfg(test)]
+mod tests;

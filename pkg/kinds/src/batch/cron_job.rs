@@ -1,0 +1,218 @@
+//! CronJobs.
+
+use super::job::validate_job_template;
+use crate::core::pod::PodOptions;
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::strategy::gated::places;
+use crate::validation::NameRule;
+use crate::validation::cron::parse_schedule;
+use crate::validation::kinds::workload::none_negative;
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::time_zone::unknown_zone;
+use crate::validation::value::required_one_of;
+use crate::warnings;
+use crate::warnings::generation_changed;
+use api::tree::{child, maybe_text, text};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use schema::object::Object;
+
+pub(crate) static CRON_JOB: Kind = Kind {
+    validation: Validation::Settings(RULES),
+    warnings: WarningRules {
+        create: warnings::workload::cron_job,
+        update: OnUpdate::Own(|new, old, out| {
+            warnings::workload::cron_job_update(new, generation_changed(new, old), out)
+        }),
+        ..WarningRules::NONE
+    },
+    gated: places::CRON_JOB,
+    ..Kind::PLAIN
+};
+
+/// The rules of CronJobs.
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
+
+/// Longest name, in bytes: the controller adds eleven to get the name of a job, which is a DNS label.
+const NAME_BYTES_MAX: usize = 52;
+/// Longest part of the name of a time zone, in bytes.
+const ZONE_PART_BYTES_MAX: usize = 14;
+
+fn create(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    spec(new, None, given, &mut errors);
+    let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
+    if name.len() > NAME_BYTES_MAX {
+        let detail = format!("must be no more than {NAME_BYTES_MAX} characters");
+        errors.push(Error::invalid(&Path::root("metadata.name"), name, detail));
+    }
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    if subresource == "status" {
+        return ErrorList::new();
+    }
+    let mut errors = metadata_update(new, old);
+    spec(new, child(old, "spec"), given, &mut errors);
+    errors
+}
+
+fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
+    let zone = maybe_text(spec, "timeZone");
+    schedule(&path.child("schedule"), text(spec, "schedule"), zone, old, errors);
+    none_negative(&path, spec, &["startingDeadlineSeconds"], errors);
+    if let Some(zone) = zone.filter(|_| old.is_none_or(|old| maybe_text(old, "timeZone") != zone)) {
+        errors.append(time_zone(&path.child("timeZone"), zone));
+    }
+    let policies = ["Allow", "Forbid", "Replace"];
+    required_one_of(&path.child("concurrencyPolicy"), text(spec, "concurrencyPolicy"), &policies, errors);
+    let old = old.and_then(|old| child(old, "jobTemplate")).and_then(|job| child(job, "spec"));
+    let options = PodOptions::new(false, old.and_then(|spec| child(spec, "template")), given);
+    let job = child(spec, "jobTemplate").unwrap_or(&empty);
+    validate_job_template(&path.child("jobTemplate"), job, &options, errors);
+    none_negative(&path, spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], errors);
+}
+
+fn schedule(
+    path: &Path<'_>,
+    schedule: &str,
+    zone: Option<&str>,
+    old: Option<&Object>,
+    errors: &mut ErrorList,
+) {
+    if schedule.is_empty() {
+        errors.push(Error::required(path, ""));
+        return;
+    }
+    if let Err(problem) = parse_schedule(schedule) {
+        errors.push(Error::invalid(path, schedule, problem));
+    }
+    // Old objects may have a time zone here.
+    let tolerated = old.is_some_and(|old| text(old, "schedule").contains("TZ"));
+    let detail = match schedule.contains("TZ") {
+        true if !tolerated => "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+        true if zone.is_some() => "cannot use both timeZone field and TZ or CRON_TZ in schedule",
+        _ => return,
+    };
+    errors.push(Error::invalid(path, schedule, detail));
+}
+
+/// What is wrong with the name of a time zone, of which there may be two things.
+fn time_zone(path: &Path<'_>, zone: &str) -> ErrorList {
+    let invalid = |detail: String| Error::invalid(path, BadValue::json_text(zone), detail);
+    if zone.is_empty() {
+        return ErrorList::from([invalid("timeZone must be nil or non-empty string".to_owned())]);
+    }
+    if !zone.split('/').all(is_zone_part) {
+        return ErrorList::from([invalid(format!("unknown time zone {zone}"))]);
+    }
+    let local = zone.eq_ignore_ascii_case("Local").then(|| {
+        "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones".to_owned()
+    });
+    local.into_iter().chain(unknown_zone(zone)).map(invalid).collect()
+}
+
+/// See <https://data.iana.org/time-zones/theory.html#naming>; digits and `+` for legacy names.
+fn is_zone_part(part: &str) -> bool {
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || b".-_+".contains(&byte);
+    (1..=ZONE_PART_BYTES_MAX).contains(&part.len())
+        && part.bytes().all(valid)
+        && !part.starts_with('-')
+        && !matches!(part, "." | "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jsontree::{Value, json};
+
+    fn cron_job(spec: Value) -> Object {
+        let pod = json!({
+            "restartPolicy": "Never", "dnsPolicy": "ClusterFirst", "terminationGracePeriodSeconds": 30,
+            "containers": [{"name": "c", "image": "i", "imagePullPolicy": "Always",
+                "terminationMessagePolicy": "File"}],
+        });
+        let mut all = json!({
+            "schedule": "* * * * *", "concurrencyPolicy": "Allow",
+            "jobTemplate": {"spec": {"template": {"spec": pod}}},
+        });
+        if let (Some(all), Value::Object(spec)) = (all.as_object_mut(), spec) {
+            all.extend(spec);
+        }
+        let meta = json!({"name": "a", "namespace": "ns", "resourceVersion": "1"});
+        Object::from_iter([("metadata".to_owned(), meta), ("spec".to_owned(), all)])
+    }
+
+    fn texts_of(errors: &ErrorList) -> Vec<String> {
+        errors.iter().map(Error::to_string).collect()
+    }
+
+    fn check(spec: Value, expected: &[&str]) {
+        assert_eq!(texts_of(&create(&cron_job(spec.clone()), &Given::default())), expected, "{spec}");
+    }
+
+    #[test]
+    fn schedules_have_no_time_zone_but_old_ones() {
+        let zoned = || cron_job(json!({"schedule": "TZ=UTC * * * * *"}));
+        let detail = "Invalid value: \"TZ=UTC * * * * *\": cannot use TZ or CRON_TZ in schedule, use timeZone \
+            field instead";
+        check(json!({}), &[]);
+        check(json!({"schedule": ""}), &["spec.schedule: Required value"]);
+        check(json!({"schedule": "TZ=UTC * * * * *"}), &[&format!("spec.schedule: {detail}")]);
+        assert_eq!(texts_of(&update("", &zoned(), &zoned(), &Given::default())), [""; 0]);
+        let both = cron_job(json!({"schedule": "TZ=UTC * * * * *", "timeZone": "UTC"}));
+        let detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
+        let expected = format!("spec.schedule: Invalid value: \"TZ=UTC * * * * *\": {detail}");
+        assert_eq!(texts_of(&update("", &both, &zoned(), &Given::default())), [expected]);
+    }
+
+    #[test]
+    fn time_zones_are_explicit_and_known() {
+        let check = |zone: &str, details: &[&str]| {
+            let expected: Vec<String> =
+                details.iter().map(|d| format!("p: Invalid value: \"{zone}\": {d}")).collect();
+            assert_eq!(texts_of(&time_zone(&Path::root("p"), zone)), expected);
+        };
+        let explicit = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        check("Europe/Berlin", &[]);
+        check("", &["timeZone must be nil or non-empty string"]);
+        check("Mars/City", &["unknown time zone Mars/City"]);
+        check("../UTC", &["unknown time zone ../UTC"]);
+        check("Local", &[explicit]);
+        check("local", &[explicit, "unknown time zone local"]);
+    }
+
+    #[test]
+    fn a_zone_that_stays_is_not_judged() {
+        let old = || cron_job(json!({"timeZone": "Mars/City"}));
+        assert_eq!(texts_of(&update("", &old(), &old(), &Given::default())), [""; 0]);
+        assert_eq!(create(&old(), &Given::default()).len(), 1);
+    }
+
+    #[test]
+    fn names_leave_room_for_those_of_jobs() {
+        let mut long = cron_job(json!({}));
+        let name = "x".repeat(53);
+        long.insert("metadata", json!({"name": name, "namespace": "ns"}));
+        let expected =
+            format!("metadata.name: Invalid value: \"{name}\": must be no more than 52 characters");
+        assert_eq!(texts_of(&create(&long, &Given::default())), [expected]);
+    }
+
+    #[test]
+    fn jobs_get_their_selectors_from_the_server() {
+        let mut object = cron_job(json!({}));
+        if let Some(spec) = object.get_mut("spec").and_then(|spec| spec.pointer_mut("/jobTemplate/spec")) {
+            spec["selector"] = json!({"matchLabels": {"a": "b"}});
+            spec["manualSelector"] = true.into();
+        }
+        let expected = [
+            "spec.jobTemplate.spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\"}}: `selector` will be \
+             auto-generated",
+            "spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: \"nil\", \"false\"",
+        ];
+        assert_eq!(texts_of(&create(&object, &Given::default())), expected);
+    }
+}

@@ -1,0 +1,161 @@
+//! Jobs, and the templates of jobs in CronJobs.
+
+mod failure_policy;
+mod indexes;
+mod spec;
+mod status;
+mod success_policy;
+mod update;
+
+use crate::core::pod::PodOptions;
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::strategy;
+use crate::strategy::gated::places;
+use crate::validation::NameRule;
+use crate::validation::kinds::workload::{labels_value, selector_value, selects_template};
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::selector::{has_bad_values, label_selector};
+use crate::warnings;
+use api::tree::{child, flag, maybe_integer, text};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::labels::from_label_selector;
+use apimachinery::names;
+use schema::object::Object;
+
+pub(crate) static JOB: Kind = Kind {
+    validation: Validation::Settings(RULES),
+    warnings: WarningRules {
+        create: warnings::workload::job,
+        update: OnUpdate::Own(warnings::workload::job_update),
+        delete: warnings::orphaned_pods,
+        ..WarningRules::NONE
+    },
+    strategy: &strategy::job::Jobs,
+    gated: &[places::TEMPLATE],
+    ..Kind::PLAIN
+};
+
+/// The rules of Jobs.
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
+
+/// The labels of a job's pods: its UID and its name, each under the names of before 1.27 and since.
+const LABELS: [(&str, &str); 4] = [
+    ("controller-uid", "uid"),
+    ("job-name", "name"),
+    ("batch.kubernetes.io/controller-uid", "uid"),
+    ("batch.kubernetes.io/job-name", "name"),
+];
+
+fn create(new: &Object, given: &Given) -> ErrorList {
+    validate_job(new, &PodOptions::new(false, None, given), true)
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    if subresource == "status" {
+        let mut errors = metadata_update(new, old);
+        status::validate_status_update(new, old, &mut errors);
+        return errors;
+    }
+    let empty = Object::new();
+    let [new_spec, old_spec] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
+    let mut options = PodOptions::new(false, child(old_spec, "template"), given);
+    options.bad_affinity_selectors |= child(old_spec, "selector").is_some_and(has_bad_values);
+    // Jobs of before 1.27 lack these.
+    let labels =
+        child(old_spec, "template").and_then(|t| child(t, "metadata")).and_then(|m| child(m, "labels"));
+    let [_, _, rest @ ..] = LABELS;
+    let prefixed = labels.is_some_and(|labels| rest.iter().all(|(label, _)| labels.contains_key(*label)));
+
+    let mut errors = validate_job(new, &options, prefixed);
+    errors.append(metadata_update(new, old));
+    let path = Path::root("spec");
+    validate_spec(&path, new_spec, &options, &mut errors);
+    update::unchanged(&path, new_spec, old_spec, update::is_template_mutable(old), &mut errors);
+    errors
+}
+
+/// Validates a job; `prefixed` requires the labels of since 1.27.
+fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> ErrorList {
+    let mut errors = metadata(job, true, NameRule::DnsSubdomain);
+    let empty = Object::new();
+    let spec = child(job, "spec").unwrap_or(&empty);
+    let meta = child(job, "metadata").unwrap_or(&empty);
+    generated_selector(spec, meta, prefixed, &mut errors);
+    validate_spec(&Path::root("spec"), spec, options, &mut errors);
+    let completions = maybe_integer(spec, "completions").filter(|completions| *completions > 0);
+    if let Some(completions) = completions.filter(|_| text(spec, "completionMode") == "Indexed") {
+        let name = text(meta, "name");
+        let host = format!("{name}-{}", completions - 1);
+        if !names::is_dns1123_label(&host).is_empty() {
+            let detail = format!("will not able to create pod with invalid DNS label: {host}");
+            errors.push(Error::invalid(&Path::root("metadata.name"), name, detail));
+        }
+    }
+    errors
+}
+
+/// Checks that the selector of a job is the one that the registry makes for it, and that its pods have the
+/// labels that the registry gives them, unless the user takes care of both.
+fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut ErrorList) {
+    let Some(selector) = child(spec, "selector").filter(|_| !flag(spec, "manualSelector")) else { return };
+    if text(meta, "uid").is_empty() {
+        errors.push(Error::required(&Path::root("metadata.uid"), ""));
+    }
+    let expected = if prefixed { &LABELS[..] } else { &LABELS[..2] };
+    let of_pods = child(spec, "template").and_then(|template| child(template, "metadata"));
+    let path = Path::root("spec.template.metadata.labels");
+    for (label, member) in expected {
+        let (path, value) = (path.key(label), text(meta, member));
+        let detail = format!("must be '{value}'");
+        match of_pods.and_then(|meta| child(meta, "labels")).and_then(|labels| labels.get(*label)) {
+            None => errors.push(Error::required(&path, detail)),
+            Some(found) if found != value => {
+                errors.push(Error::invalid(&path, labels_value(of_pods), detail))
+            }
+            Some(_) => {}
+        }
+    }
+    let Ok(selects) = from_label_selector(Some(selector)) else { return };
+    let labels = expected.iter().map(|(label, member)| (*label, text(meta, member)));
+    if !selects.matches_pairs(labels) {
+        let detail = "`selector` not auto-generated";
+        errors.push(Error::invalid(&Path::root("spec.selector"), selector_value(Some(selector)), detail));
+    }
+}
+
+fn validate_spec(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
+    spec::validate_spec_without_selector(path, spec, options, errors);
+    let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
+    if selector.is_none() {
+        errors.push(Error::required(&selector_path, ""));
+    }
+    label_selector(&selector_path, selector, options.bad_affinity_selectors, errors);
+    if let Ok(selects) = from_label_selector(selector) {
+        let empty = Object::new();
+        let template = child(spec, "template").unwrap_or(&empty);
+        selects_template(&path.child("template"), template, &selects, errors);
+    }
+}
+
+/// Validates the template of a job, whose selector the registry makes. `path` is that of the template.
+pub(crate) fn validate_job_template(
+    path: &Path<'_>,
+    template: &Object,
+    options: &PodOptions,
+    errors: &mut ErrorList,
+) {
+    let empty = Object::new();
+    let (spec, path) = (child(template, "spec").unwrap_or(&empty), path.child("spec"));
+    spec::validate_spec_without_selector(&path, spec, options, errors);
+    if let Some(selector) = child(spec, "selector") {
+        let value = selector_value(Some(selector));
+        errors.push(Error::invalid(&path.child("selector"), value, "`selector` will be auto-generated"));
+    }
+    if flag(spec, "manualSelector") {
+        let value = BadValue::from(true);
+        errors.push(Error::not_supported(&path.child("manualSelector"), value, &["nil", "false"]));
+    }
+}
+
+#[cfg(test)]
+mod tests;

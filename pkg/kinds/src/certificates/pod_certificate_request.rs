@@ -1,0 +1,246 @@
+//! Requests of pods for certificates (KEP-4317).
+
+mod issued;
+
+use crate::kind::{Kind, Validation};
+use crate::validation::conditions::conditions;
+use crate::validation::immutable::immutable;
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::signer_name::{is_kubernetes_signer, signer_name};
+use crate::validation::value::{dns_subdomain, one_of};
+use crate::validation::x509::{Curve, Key, PublicKeyInfo, Request};
+use crate::validation::{NameRule, TOTAL_ANNOTATIONS_BYTES_MAX};
+use api::semantic::equal_members;
+use api::tree::{child, children, maybe_integer, pairs, text};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::names;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schema::builtin::{
+    IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUEST as REQUEST,
+    IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUESTSTATUS as STATUS,
+};
+use schema::object::Object;
+
+pub(crate) static POD_CERTIFICATE_REQUEST: Kind = Kind {
+    validation: Validation::Settings(RULES),
+    resets: &[("", &[".status"]), ("status", &[".metadata", ".spec"])],
+    ..Kind::PLAIN
+};
+
+/// The rules of pod certificate requests.
+pub(crate) const RULES: GivenRules = GivenRules { create: |new, _| create(new), update };
+
+const UID_BYTES_MAX: usize = 128;
+/// Longest key, proof or request, in bytes.
+const BYTES_MAX: usize = 10 * 1024;
+/// The life of a certificate, in seconds: at least an hour, at most 91 days, and a day where the signer is
+/// the project's own.
+const SECONDS_MIN: i64 = 60 * 60;
+const SECONDS_MAX: i64 = 91 * 24 * 60 * 60;
+const KUBERNETES_SECONDS_MAX: i64 = 24 * 60 * 60;
+/// How a request ends, and that once.
+const ENDS: [&str; 3] = ["Issued", "Denied", "Failed"];
+
+fn create(new: &Object) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    let empty = Object::new();
+    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    signer_name(&path.child("signerName"), text(spec, "signerName"), &mut errors);
+    user_annotations(&path.child("unverifiedUserAnnotations"), spec, &mut errors);
+    for (name, uid) in
+        [("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")]
+    {
+        dns_subdomain(&path.child(name), text(spec, name), &mut errors);
+        let (path, uid) = (path.child(uid), text(spec, uid));
+        if uid.is_empty() {
+            errors.push(Error::invalid(&path, BadValue::json_text(uid), "must not be empty"));
+        }
+        if uid.len() > UID_BYTES_MAX {
+            errors.push(Error::too_long(&path, Some(UID_BYTES_MAX)));
+        }
+    }
+    let seconds_path = path.child("maxExpirationSeconds");
+    let Some(seconds) = maybe_integer(spec, "maxExpirationSeconds") else {
+        errors.push(Error::required(&seconds_path, "must be set"));
+        return errors;
+    };
+    let max =
+        if is_kubernetes_signer(text(spec, "signerName")) { KUBERNETES_SECONDS_MAX } else { SECONDS_MAX };
+    if !(SECONDS_MIN..=max).contains(&seconds) {
+        let detail = format!("must be in the range [{SECONDS_MIN}, {max}]");
+        errors.push(Error::invalid(&seconds_path, seconds, detail));
+    }
+    errors.extend(bad_key(&path, spec));
+    errors
+}
+
+fn user_annotations(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
+    let mut bytes = 0;
+    for (key, value) in pairs(spec, "unverifiedUserAnnotations") {
+        bytes += key.len() + value.len();
+        let key = key.to_lowercase();
+        let details = names::is_label_key(&key);
+        if key.is_empty() {
+            errors.push(Error::required(path, ""));
+        } else if details.is_empty() && !key.contains('/') {
+            let detail = "must be a domain-prefixed key (such as \"acme.io/foo\")";
+            errors.push(Error::invalid(path, key, detail));
+        } else {
+            errors.extend(details.into_iter().map(|detail| Error::invalid(path, key.clone(), detail)));
+        }
+    }
+    if bytes > TOTAL_ANNOTATIONS_BYTES_MAX {
+        errors.push(Error::too_long(path, Some(TOTAL_ANNOTATIONS_BYTES_MAX)));
+    }
+}
+
+/// Bytes that a member holds.
+fn bytes(object: &Object, name: &str) -> Vec<u8> {
+    STANDARD.decode(text(object, name)).unwrap_or_default()
+}
+
+/// What is wrong with how the public key is given: in a request, or with a proof that it is the pod's.
+fn bad_key(path: &Path<'_>, spec: &Object) -> Option<Error> {
+    let [request, key, proof] = ["stubPKCS10Request", "pkixPublicKey", "proofOfPossession"]
+        .map(|member| (path.child(member), bytes(spec, member)));
+    match [&request, &key, &proof].map(|(_, bytes)| bytes.is_empty()) {
+        [false, true, true] => bad_request(&request.0, &request.1),
+        [true, false, false] => bad_proof(
+            (&key.0, &key.1),
+            (&proof.0, &proof.1),
+            text(spec, "podUID"),
+            text(spec, "pkixPublicKey"),
+        ),
+        _ => {
+            let detail =
+                "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set";
+            Some(Error::invalid(path, BadValue::Omitted, detail))
+        }
+    }
+}
+
+fn bad_request(path: &Path<'_>, der: &[u8]) -> Option<Error> {
+    if der.len() > BYTES_MAX {
+        return Some(Error::too_long(path, Some(BYTES_MAX)));
+    }
+    let Ok(request) = Request::parse(der) else {
+        return Some(Error::invalid(path, BadValue::Omitted, "must be a valid PKCS#10 CSR"));
+    };
+    let curves = "elliptic public keys must use curve P256, P384, or P521";
+    unsuitable_key(path, request.key, curves, BadValue::Omitted).or_else(|| {
+        let bad = request.check_signature().is_err();
+        bad.then(|| Error::invalid(path, BadValue::Omitted, "invalid signature"))
+    })
+}
+
+/// Complains about a kind of key; with the words about curves and the value to show for unknown kinds.
+fn unsuitable_key(path: &Path<'_>, key: Key, curves: &str, value: BadValue) -> Option<Error> {
+    match key {
+        Key::Ecdsa(curve @ Curve::P224) => {
+            Some(Error::invalid(path, format!("curve {}", curve.name()), curves))
+        }
+        Key::Rsa { bits } if bits != 3072 && bits != 4096 => {
+            let detail = "RSA keys must have modulus size 3072 or 4096";
+            Some(Error::invalid(path, format!("{bits}-bit modulus"), detail))
+        }
+        Key::Other => {
+            let detail = "unknown public key type; supported types are Ed25519, ECDSA, and RSA";
+            Some(Error::invalid(path, value, detail))
+        }
+        Key::Ecdsa(_) | Key::Rsa { .. } | Key::Ed25519 => None,
+    }
+}
+
+fn bad_proof(
+    (key_path, key): (&Path<'_>, &[u8]),
+    (proof_path, proof): (&Path<'_>, &[u8]),
+    uid: &str,
+    shown: &str,
+) -> Option<Error> {
+    let long = [(key_path, key), (proof_path, proof)].into_iter().find(|(_, bytes)| bytes.len() > BYTES_MAX);
+    if let Some((path, _)) = long {
+        return Some(Error::too_long(path, Some(BYTES_MAX)));
+    }
+    let Ok(key) = PublicKeyInfo::parse(key) else {
+        return Some(Error::invalid(key_path, shown, "must be a valid PKIX-serialized public key"));
+    };
+    let curves = "elliptic public keys must use curve P256 or P384";
+    unsuitable_key(key_path, key.key, curves, shown.into()).or_else(|| {
+        let bad = !key.has_signed(uid.as_bytes(), proof);
+        let detail = "could not verify proof-of-possession signature";
+        bad.then(|| Error::invalid(proof_path, BadValue::Omitted, detail))
+    })
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    if subresource == "status" {
+        if errors.is_empty() {
+            status(new, old, given, &mut errors);
+        }
+    } else {
+        immutable(&Path::root("spec"), &REQUEST, "spec", (new, old), &mut errors);
+    }
+    errors
+}
+
+fn status(new: &Object, old: &Object, given: &Given, errors: &mut ErrorList) {
+    let empty = Object::new();
+    let path = Path::root("status");
+    let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
+    ends(&path.child("conditions"), new_status, errors);
+    conditions(&path.child("conditions"), new_status, errors);
+    // What else is right depends on the conditions.
+    if !errors.is_empty() {
+        return;
+    }
+    let ended = |status: &Object, ends: &[&str]| {
+        children(status, "conditions")
+            .any(|condition| ends.contains(&text(condition, "type")) && text(condition, "status") == "True")
+    };
+    let same = |other: &Object, but: &str| {
+        let mut members = STATUS.members.iter().filter(|member| member.name != but);
+        members.all(|member| equal_members(member.field, new_status.get(member.name), other.get(member.name)))
+    };
+    let fixed = |detail: &str| Error::invalid(&path, BadValue::Omitted, detail);
+    if ended(old_status, &ENDS) {
+        let detail = "immutable after PodCertificateRequest is issued, denied, or failed";
+        errors.extend((!same(old_status, "")).then(|| fixed(detail)));
+    } else if ended(new_status, &["Denied", "Failed"]) {
+        let detail =
+            "non-condition status fields must be empty when denying or failing the PodCertificateRequest";
+        errors.extend((!same(&empty, "conditions")).then(|| fixed(detail)));
+    } else if ended(new_status, &["Issued"]) {
+        issued::certificate(child(old, "spec").unwrap_or(&empty), new_status, given.now, errors);
+    } else {
+        let detail = "status is immutable unless transitioning to \"Issued\", \"Denied\", or \"Failed\"";
+        errors.extend((!same(old_status, "")).then(|| fixed(detail)));
+    }
+}
+
+/// Validates that there are no conditions but of the end, at most one, and that it is true.
+fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
+    let mut known = 0;
+    for (index, condition) in children(status, "conditions").enumerate() {
+        let (kind, state) = (text(condition, "type"), text(condition, "status"));
+        // Upstream's path is built of names, hence the dot.
+        let step = format!("[{index}]");
+        let path = path.child(&step);
+        if !ENDS.contains(&kind) {
+            one_of(&path.child("type"), kind, &ENDS, errors);
+            continue;
+        }
+        known += 1;
+        if known > 1 {
+            let detail = "There may be at most one condition with type \"Issued\", \"Denied\", or \"Failed\"";
+            errors.push(Error::invalid(&path.child("type"), kind, detail));
+        }
+        if state != "True" {
+            one_of(&path.child("status"), state, &["True"], errors);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

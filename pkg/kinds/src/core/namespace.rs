@@ -1,0 +1,103 @@
+//! Namespaces.
+
+use crate::kind::{Kind, Validation};
+use crate::strategy;
+use crate::validation::NameRule;
+use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::value::invalid_each;
+use api::tree::{child, is_set, text, texts};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::names;
+use schema::object::Object;
+
+pub(crate) static NAMESPACE: Kind = Kind {
+    names: NameRule::DnsLabel,
+    validation: Validation::Objects(RULES),
+    strategy: &strategy::namespace::Namespaces,
+    early_preconditions: true,
+    ..Kind::PLAIN
+};
+
+/// The rules of namespaces.
+pub(crate) const RULES: Rules = Rules { create, update };
+
+const STANDARD_FINALIZERS: &[&str] = &["foregroundDeletion", "kubernetes", "orphan"];
+
+fn create(new: &Object) -> ErrorList {
+    let mut errors = metadata(new, false, NameRule::DnsLabel);
+    let path = Path::root("spec.finalizers");
+    for finalizer in finalizers(new) {
+        validate_finalizer(&path, finalizer, &mut errors);
+    }
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+    let mut errors = match subresource {
+        "" => create(new),
+        _ => ErrorList::new(),
+    };
+    errors.append(metadata_update(new, old));
+    match subresource {
+        "status" => errors.extend(phase(new)),
+        "finalize" => {
+            let path = Path::root("spec.finalizers");
+            for (index, finalizer) in finalizers(new).enumerate() {
+                validate_finalizer(&path.index(index), finalizer, &mut errors);
+            }
+        }
+        _ => {}
+    }
+    errors
+}
+
+fn finalizers(namespace: &Object) -> impl Iterator<Item = &str> {
+    child(namespace, "spec").into_iter().flat_map(|spec| texts(spec, "finalizers"))
+}
+
+fn validate_finalizer(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
+    invalid_each(path, name, names::is_label_key(name), errors);
+    if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.push(Error::invalid(path, name, detail));
+    }
+}
+
+/// The phase says whether the namespace is being deleted. The path is upstream's.
+fn phase(namespace: &Object) -> Option<Error> {
+    let phase = child(namespace, "status").map_or("", |status| text(status, "phase"));
+    let deleted = child(namespace, "metadata").is_some_and(|meta| is_set(meta, "deletionTimestamp"));
+    let (expected, detail) = if !deleted {
+        ("Active", "may only be 'Active' if `deletionTimestamp` is empty")
+    } else {
+        ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty")
+    };
+    let invalid = || Error::invalid(&Path::root("status.Phase"), BadValue::json_text(phase), detail);
+    (phase != expected).then(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jsontree::{Value, json};
+
+    fn check(subresource: &str, rest: Value, expected: &[&str]) {
+        let mut object = rest.as_object().cloned().unwrap_or_default();
+        object.insert("metadata", json!({"name": "n", "resourceVersion": "1"}));
+        let errors = update(subresource, &object, &object);
+        assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{rest}");
+    }
+
+    #[test]
+    fn finalizers_are_standard_or_qualified() {
+        check("", json!({"spec": {"finalizers": ["kubernetes", "a.b/c"]}}), &[]);
+        check("", json!({"spec": {"finalizers": ["x"]}}), &["spec.finalizers"]);
+        check("finalize", json!({"spec": {"finalizers": ["kubernetes", "x"]}}), &["spec.finalizers[1]"]);
+    }
+
+    #[test]
+    fn a_namespace_without_deletion_is_active() {
+        check("status", json!({"status": {"phase": "Active"}}), &[]);
+        check("status", json!({"status": {"phase": "Terminating"}}), &["status.Phase"]);
+    }
+}

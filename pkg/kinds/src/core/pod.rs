@@ -1,0 +1,180 @@
+//! Pods, and the templates of pods in other kinds. Upstream's `ValidatePodCreate`, `ValidatePodUpdate`,
+//! their like for subresources, and `ValidatePodTemplateSpec`.
+//!
+//! Paths are those of upstream's internal types: what v1 has in the pod spec itself and they in the
+//! security context is named where upstream's checks name it.
+
+mod affinity;
+mod annotations;
+mod container;
+mod dns;
+mod ephemeral;
+mod field_ref;
+mod options;
+mod os;
+mod pod_resources;
+mod resize;
+mod security;
+mod security_context;
+mod spec;
+mod spread;
+mod status;
+mod toleration;
+mod update;
+mod volumes;
+
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::{NameRule, validate_annotations, validate_labels};
+use api::semantic;
+use api::tree::{child, children, list, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::builtin::IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC;
+use schema::object::Object;
+
+use crate::kind::{Kind, OnUpdate, Validation, WarningRules};
+use crate::strategy;
+use crate::strategy::gated::places;
+use crate::warnings;
+use annotations::{annotation_updates, annotations, profiles_match};
+use container::validate_images_of_pod;
+pub(crate) use options::PodOptions;
+use spec::validate_pod_spec;
+pub(crate) use toleration::tolerations;
+
+pub(crate) static POD: Kind = Kind {
+    validation: Validation::Settings(RULES),
+    warnings: WarningRules {
+        create: warnings::workload::pod,
+        // Hardly a person ever updates a pod or sees the warning.
+        update: OnUpdate::Own(|_, _, _| {}),
+        before_create: warnings::app_armor::pod,
+        update_status: warnings::networking::pod_status,
+        ..WarningRules::NONE
+    },
+    strategy: &strategy::pod::Pods,
+    gated: places::POD,
+    initial_status: true,
+    ..Kind::PLAIN
+};
+
+/// The rules of pods.
+pub(crate) const RULES: GivenRules = GivenRules { create, update };
+
+/// The lists of containers of a pod spec, in the order in which upstream visits them.
+const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+fn create(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata_and_spec(new, &PodOptions::new(true, None, given));
+    let empty = Object::new();
+    let spec = child(new, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
+    if !list(spec, "ephemeralContainers").is_empty() {
+        errors.push(Error::forbidden(&path.child("ephemeralContainers"), "cannot be set on create"));
+    }
+    if !text(spec, "nodeName").is_empty() && !list(spec, "schedulingGates").is_empty() {
+        let detail = "cannot be set until all schedulingGates have been cleared";
+        errors.push(Error::forbidden(&path.child("nodeName"), detail));
+    }
+    profiles_match(&path, new, &mut errors);
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let options = PodOptions::new(true, Some(old), given);
+    let mut errors = metadata_update(new, old);
+    let path = Path::root("metadata.annotations");
+    if subresource == "status" {
+        annotation_updates(&path, (new, old), &options, &mut errors);
+        status::validate_status_update(new, old, options.spelling(), &mut errors);
+        return errors;
+    }
+    errors.append(metadata_and_spec(new, &options));
+    if subresource == "resize" {
+        return resize::validate_pod_resize(new, old, &options, errors);
+    }
+    annotation_updates(&path, (new, old), &options, &mut errors);
+    match subresource {
+        "ephemeralcontainers" => ephemeral::validate_ephemeral_containers_update(new, old, errors),
+        _ => {
+            update::validate_update(new, old, &options, &mut errors);
+            errors
+        }
+    }
+}
+
+/// What holds for a pod whether it is new or not.
+fn metadata_and_spec(pod: &Object, options: &PodOptions) -> ErrorList {
+    let mut errors = metadata(pod, true, NameRule::DnsSubdomain);
+    annotations(&Path::root("metadata.annotations"), pod, options, &mut errors);
+    let empty = Object::new();
+    let spec = child(pod, "spec").unwrap_or(&empty);
+    let path = Path::root("spec");
+    validate_pod_spec(spec, child(pod, "metadata"), &path, options, &mut errors);
+    // Templates may have these, for the sake of old ones.
+    if text(spec, "serviceAccountName").is_empty() {
+        volumes::no_projected_tokens(&path.child("volumes"), spec, &mut errors);
+    }
+    validate_images_of_pod(spec, &path, &mut errors);
+    errors
+}
+
+/// Validates the template of pods in another kind. `path` is that of the template; `options` are made
+/// with [`PodOptions::new`] from the template that it replaces, if any.
+pub(crate) fn validate_pod_template_spec(
+    template: &Object,
+    path: &Path<'_>,
+    options: &PodOptions,
+) -> ErrorList {
+    let empty = Object::new();
+    let spec = child(template, "spec").unwrap_or(&empty);
+    let mut errors = validate_pod_template_metadata(template, path, options);
+    let path = path.child("spec");
+    validate_pod_spec(spec, None, &path, options, &mut errors);
+    profiles_match(&path, template, &mut errors);
+    if !list(spec, "ephemeralContainers").is_empty() {
+        let detail = "ephemeral containers not allowed in pod template";
+        errors.push(Error::forbidden(&path.child("ephemeralContainers"), detail));
+    }
+    errors
+}
+
+/// Whether two pod specs are equal once they are in upstream's internal type, which does not have the old
+/// name of the service account, and always has a security context.
+fn same_spec(a: &Object, b: &Object) -> bool {
+    let internal = |spec: &Object| {
+        let mut spec = spec.clone();
+        spec.remove("serviceAccount");
+        spec.entry("securityContext").or_insert_with(|| Object::new().into());
+        spec
+    };
+    semantic::equal(&POD_SPEC, a, b) || semantic::equal(&POD_SPEC, &internal(a), &internal(b))
+}
+
+/// Validates what metadata a template of pods may have, labels and annotations. `path` is that of the
+/// template, whose metadata is embedded in it.
+pub(crate) fn validate_pod_template_metadata(
+    template: &Object,
+    path: &Path<'_>,
+    options: &PodOptions,
+) -> ErrorList {
+    let empty = Object::new();
+    let meta = child(template, "metadata").unwrap_or(&empty);
+    let mut errors = validate_labels(meta, "labels", &path.child("labels"));
+    let path = path.child("annotations");
+    errors.append(validate_annotations(meta, &path));
+    annotations(&path, template, options, &mut errors);
+    errors
+}
+
+/// Visits all containers of a pod spec with their paths. `path` is that of the pod spec.
+fn visit_containers<'o>(path: &Path<'_>, spec: &'o Object, mut visit: impl FnMut(&'o Object, &Path<'_>)) {
+    for member in CONTAINER_LISTS {
+        let path = path.child(member);
+        for (index, container) in children(spec, member).enumerate() {
+            visit(container, &path.index(index));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! The kinds of the API group `discovery`.
+
+pub(crate) mod endpoint_slice;

@@ -1,0 +1,4 @@
+//! The kinds of the API group `events`.
+
+pub(crate) mod event;
+pub(crate) mod rules;

@@ -1,0 +1,36 @@
+//! Flow schemas and priority levels: which requests the server sees to first.
+
+pub(crate) mod flow_schema;
+pub(crate) mod priority_level_configuration;
+
+use api::tree::{child, children, text};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use schema::object::Object;
+use std::collections::BTreeSet;
+
+/// The name of the schema, and of the level, of requests that never wait.
+const EXEMPT: &str = "exempt";
+/// The name of the schema, and of the level, of all other requests.
+const CATCH_ALL: &str = "catch-all";
+
+/// Validates the conditions of a status: each has a type, no two the same.
+fn conditions(object: &Object, errors: &mut ErrorList) {
+    let path = Path::root("status.conditions");
+    let mut seen = BTreeSet::new();
+    let found = child(object, "status").into_iter().flat_map(|status| children(status, "conditions"));
+    for (index, condition) in found.enumerate() {
+        let (path, kind) = (path.index(index), text(condition, "type"));
+        let path = path.child("type");
+        if !seen.insert(kind) {
+            errors.push(Error::duplicate(&path, BadValue::json_text(kind)));
+        }
+        if kind.is_empty() {
+            errors.push(Error::required(&path, ""));
+        }
+    }
+}
+
+/// The name of an object.
+fn name(object: &Object) -> &str {
+    child(object, "metadata").map_or("", |meta| text(meta, "name"))
+}

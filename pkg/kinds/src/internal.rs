@@ -1,0 +1,3 @@
+//! The kinds of the API group `internal`.
+
+pub(crate) mod storage_version;

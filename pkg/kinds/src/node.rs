@@ -1,0 +1,3 @@
+//! The kinds of the API group `node`.
+
+pub(crate) mod runtime_class;

@@ -1,0 +1,3 @@
+//! The kinds of the API group `policy`.
+
+pub(crate) mod pod_disruption_budget;

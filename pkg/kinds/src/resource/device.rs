@@ -1,0 +1,120 @@
+//! Claims of devices, templates of them and classes of devices (KEP-4381).
+
+mod capacity;
+mod claim;
+mod configuration;
+mod offered;
+mod slice;
+mod status;
+mod taint_rule;
+mod toleration;
+
+use self::claim::device_claim;
+use self::configuration::{compiler, configuration, selectors};
+pub(crate) use self::slice::RULES as SLICES;
+use self::status::status;
+pub(crate) use self::taint_rule::RULES as TAINT_RULES;
+use crate::validation::NameRule;
+use crate::validation::claim_spec::template_metadata;
+use crate::validation::immutable::immutable;
+use crate::validation::kinds::{Given, GivenRules, metadata, metadata_update};
+use crate::validation::resource_name::is_extended;
+use api::tree::{child, children, list, maybe_text};
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::builtin::{
+    IO_K8S_API_RESOURCE_V1_RESOURCECLAIM as CLAIM, IO_K8S_API_RESOURCE_V1_RESOURCECLAIMTEMPLATE as TEMPLATE,
+};
+use schema::object::Object;
+
+/// The rules of resource claims.
+pub(crate) const CLAIMS: GivenRules = GivenRules { create: claim, update: claim_update };
+/// The rules of templates of resource claims.
+pub(crate) const TEMPLATES: GivenRules =
+    GivenRules { create: |new, given| template(new, given, false), update: template_update };
+/// The rules of device classes.
+pub(crate) const CLASSES: GivenRules =
+    GivenRules { create: |new, given| class(new, None, given), update: class_update };
+
+/// Most requests, constraints, configurations or selectors of one object.
+const ITEMS_MAX: usize = 32;
+
+fn claim(new: &Object, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    let empty = Object::new();
+    let devices = child(new, "spec").and_then(|spec| child(spec, "devices"));
+    let compiler = compiler(given, false);
+    device_claim(&Path::root("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
+    errors
+}
+
+fn claim_update(subresource: &str, new: &Object, old: &Object, _: &Given) -> ErrorList {
+    if subresource == "status" {
+        let mut errors = metadata_update(new, old);
+        status(new, old, &mut errors);
+        return errors;
+    }
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    errors.append(metadata_update(new, old));
+    immutable(&Path::root("spec"), &CLAIM, "spec", (new, old), &mut errors);
+    errors
+}
+
+fn template(new: &Object, given: &Given, stored: bool) -> ErrorList {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    let empty = Object::new();
+    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    template_metadata(&path.child("metadata"), child(spec, "metadata").unwrap_or(&empty), &mut errors);
+    let devices = child(spec, "spec").and_then(|spec| child(spec, "devices"));
+    let compiler = compiler(given, stored);
+    device_claim(&path.child("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
+    errors
+}
+
+fn template_update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = template(new, given, true);
+    errors.append(metadata_update(new, old));
+    immutable(&Path::root("spec"), &TEMPLATE, "spec", (new, old), &mut errors);
+    errors
+}
+
+fn class(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
+    let mut errors = metadata(new, false, NameRule::LongName);
+    if let Some(old) = old {
+        errors.append(metadata_update(new, old));
+    }
+    let empty = Object::new();
+    let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
+    let old_spec = old.and_then(|old| child(old, "spec"));
+    let same = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
+    selectors(&path.child("selectors"), spec, &compiler(given, same), &mut errors);
+    // Configurations that are there may be too long.
+    let stored = old_spec.is_some_and(|old| list(old, "config") == list(spec, "config"));
+    let config_path = path.child("config");
+    if at_most(&config_path, list(spec, "config").len(), ITEMS_MAX, &mut errors) {
+        for (index, found) in children(spec, "config").enumerate() {
+            configuration(&config_path.index(index), found, stored, &mut errors);
+        }
+    }
+    if let Some(name) = maybe_text(spec, "extendedResourceName").filter(|name| !is_extended(name)) {
+        let detail = "must be a valid extended resource name";
+        errors.push(Error::invalid(&path.child("extendedResourceName"), name, detail));
+    }
+    errors
+}
+
+fn class_update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    class(new, Some(old), given)
+}
+
+/// Complains about a list that is too long; whether it is not.
+fn at_most(path: &Path<'_>, count: usize, max: usize, errors: &mut ErrorList) -> bool {
+    if count > max {
+        errors.push(Error::too_many(path, Some(count), Some(max)));
+    }
+    count <= max
+}
+
+#[cfg(test)]
+mod given_tests;
+#[cfg(test)]
+mod tests;

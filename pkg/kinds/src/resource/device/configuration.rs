@@ -1,0 +1,78 @@
+//! Which devices are meant, and what their driver is told.
+
+use super::{Given, ITEMS_MAX, at_most};
+use crate::validation::expression::Releases;
+use crate::validation::volume_source::csi_driver;
+use api::tree::{child, children, list, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use cel::devices::{Features, SelectorError, Selectors};
+use component_base::features::Gate;
+use schema::object::Object;
+
+/// Longest expression that selects devices, in bytes.
+const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
+/// Longest JSON that a driver is given, in bytes.
+const RAW_BYTES_MAX: usize = 10 * 1024;
+
+/// What compiles selectors: of a new object, or of one whose selectors are stored already.
+pub(super) fn compiler(given: &Given, stored: bool) -> Selectors {
+    let gates = &given.settings.gates;
+    let features = Features {
+        multiple_allocations: gates.enabled(Gate::DRAConsumableCapacity),
+        lists: gates.enabled(Gate::DRAListTypeAttributes),
+    };
+    Selectors::new(Releases::of(given).minor(stored), features)
+}
+
+/// Validates the selectors of a class or a request. `path` is that of the list.
+pub(super) fn selectors(path: &Path<'_>, owner: &Object, compiler: &Selectors, errors: &mut ErrorList) {
+    if !at_most(path, list(owner, "selectors").len(), ITEMS_MAX, errors) {
+        return;
+    }
+    for (index, selector) in children(owner, "selectors").enumerate() {
+        let path = path.index(index);
+        let path = path.child("cel");
+        match child(selector, "cel") {
+            None => errors.push(Error::required(&path, "")),
+            Some(cel) if text(cel, "expression").len() > EXPRESSION_BYTES_MAX => {
+                errors.push(Error::too_long(&path.child("expression"), Some(EXPRESSION_BYTES_MAX)));
+            }
+            Some(cel) => expression(&path.child("expression"), text(cel, "expression"), compiler, errors),
+        }
+    }
+}
+
+fn expression(path: &Path<'_>, expression: &str, compiler: &Selectors, errors: &mut ErrorList) {
+    errors.extend(compiler.compile(expression).err().map(|error| match error {
+        SelectorError::Invalid(detail) => Error::invalid(path, expression, detail),
+        SelectorError::Program(detail) => Error::internal(path, detail),
+        SelectorError::Cost => Error::forbidden(path, "too complex, exceeds cost limit"),
+    }));
+}
+
+/// Validates what a driver is told. What is `stored` may be too long, from before there was a limit.
+pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, errors: &mut ErrorList) {
+    let path = path.child("opaque");
+    let Some(opaque) = child(found, "opaque") else {
+        errors.push(Error::required(&path, ""));
+        return;
+    };
+    csi_driver(&path.child("driver"), text(opaque, "driver"), errors);
+    let json = text(opaque, "parameters");
+    if json.is_empty() {
+        errors.push(Error::required(&path.child("parameters"), ""))
+    } else {
+        raw_object(&path.child("parameters"), json, stored, errors)
+    }
+}
+
+/// Validates JSON that must be an object. What is `stored` may be too long.
+pub(super) fn raw_object(path: &Path<'_>, json: &str, stored: bool, errors: &mut ErrorList) {
+    if json.len() > RAW_BYTES_MAX && !stored {
+        errors.push(Error::too_long(path, Some(RAW_BYTES_MAX)));
+    } else if json.trim() == "null" {
+        errors.push(Error::required(path, ""));
+    } else if !json.trim_start().starts_with('{') {
+        errors.push(Error::invalid(path, "<value omitted>", "must be a valid JSON object"));
+    }
+}

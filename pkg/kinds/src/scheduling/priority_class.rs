@@ -1,0 +1,123 @@
+//! Priority classes: which pods go first.
+
+use crate::kind::{Generation, Kind, Validation};
+use crate::validation::NameRule;
+use crate::validation::immutable::immutable;
+use crate::validation::kinds::{Rules, metadata, metadata_update};
+use crate::validation::value::required_one_of;
+use api::tree::{child, flag, integer, maybe_text, text};
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::builtin::IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS as MESSAGE;
+use schema::object::Object;
+
+pub(crate) static PRIORITY_CLASS: Kind = Kind {
+    validation: Validation::Objects(RULES),
+    generation: Generation::Constant,
+    undeletable,
+    ..Kind::PLAIN
+};
+
+/// The rules of priority classes.
+pub(crate) const RULES: Rules = Rules { create, update };
+
+/// The highest priority that is not reserved.
+const USER_PRIORITY_MAX: i64 = 1_000_000_000;
+const SYSTEM_PREFIX: &str = "system-";
+const SYSTEM_CLASSES: &[(&str, i64)] =
+    &[("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
+
+fn create(new: &Object) -> ErrorList {
+    let mut errors = metadata(new, false, NameRule::DnsSubdomain);
+    let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
+    let value = integer(new, "value");
+    if name.starts_with(SYSTEM_PREFIX) {
+        if let Some(wrong) = unlike_system_class(new, name, value) {
+            let detail = format!(
+                "priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {wrong}"
+            );
+            errors.push(Error::forbidden(&Path::root("metadata.name"), detail));
+        }
+    } else if value > USER_PRIORITY_MAX {
+        let detail = format!("maximum allowed value of a user defined priority is {USER_PRIORITY_MAX}");
+        errors.push(Error::forbidden(&Path::root("value"), detail));
+    }
+    if let Some(policy) = maybe_text(new, "preemptionPolicy") {
+        let supported = ["PreemptLowerPriority", "Never"];
+        required_one_of(&Path::root("preemptionPolicy"), policy, &supported, &mut errors);
+    }
+    errors
+}
+
+/// Whether a class is one of the system's, which nobody may delete (upstream's `priorityclass/storage`).
+fn is_of_system(name: &str) -> bool {
+    SYSTEM_CLASSES.iter().any(|(known, _)| *known == name)
+}
+
+fn undeletable(name: &str) -> Option<&'static str> {
+    is_of_system(name).then_some("this is a system priority class and cannot be deleted")
+}
+
+/// How a class differs from the system's class of the same name.
+fn unlike_system_class(class: &Object, name: &str, value: i64) -> Option<String> {
+    match SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) {
+        None => Some(format!("{name} is not a known system priority class")),
+        Some((_, system)) if *system != value => {
+            Some(format!("value of {name} PriorityClass must be {system}"))
+        }
+        Some(_) if flag(class, "globalDefault") => {
+            Some(format!("globalDefault of {name} PriorityClass must be false"))
+        }
+        Some(_) => None,
+    }
+}
+
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
+    let mut errors = metadata_update(new, old);
+    if integer(new, "value") != integer(old, "value") {
+        errors.push(Error::forbidden(&Path::root("value"), "may not be changed in an update."));
+    }
+    let path = Path::root("preemptionPolicy");
+    immutable(&path, &MESSAGE, "preemptionPolicy", (new, old), &mut errors);
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jsontree::{Value, json};
+
+    fn class(name: &str, rest: Value) -> Object {
+        let mut object = json!({"metadata": {"name": name, "resourceVersion": "1"}});
+        if let (Some(object), Value::Object(rest)) = (object.as_object_mut(), rest) {
+            object.extend(rest);
+        }
+        object.as_object().cloned().unwrap_or_default()
+    }
+
+    fn fields(errors: &ErrorList) -> Vec<&str> {
+        errors.iter().map(Error::field).collect()
+    }
+
+    #[test]
+    fn high_priorities_are_the_systems() {
+        let check = |name: &str, rest: Value, expected: &[&str]| {
+            assert_eq!(fields(&create(&class(name, rest))), expected);
+        };
+        check("a", json!({"value": 1_000_000_000}), &[]);
+        check("a", json!({"value": 1_000_000_001}), &["value"]);
+        check("system-node-critical", json!({"value": 2_000_001_000}), &[]);
+        check("system-node-critical", json!({"value": 1}), &["metadata.name"]);
+        check("system-x", json!({"value": 1}), &["metadata.name"]);
+        check("a", json!({"preemptionPolicy": "x"}), &["preemptionPolicy"]);
+    }
+
+    #[test]
+    fn a_priority_stays() {
+        let errors = update(
+            "",
+            &class("a", json!({"value": 1, "preemptionPolicy": "Never"})),
+            &class("a", json!({"value": 2, "preemptionPolicy": "PreemptLowerPriority"})),
+        );
+        assert_eq!(fields(&errors), ["value", "preemptionPolicy"]);
+    }
+}
