@@ -24,7 +24,7 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use client::{Address, Dialer};
 use endpoints::aggregated::{BackendAddress, ErrorResponse, Servers};
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use registry::client::Client;
 use registry::informer::{Informer, InformerTask};
 use registry::{Registry, meta};

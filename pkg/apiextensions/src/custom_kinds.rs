@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::catalog::{CustomResource, Group};
 use api::cel_times::CelMetrics;
 use endpoints::api::WatchMetrics;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use registry::Registry;
 use registry::generic::Convert;
 

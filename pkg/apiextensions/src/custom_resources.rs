@@ -22,7 +22,7 @@ use ::api::resources::custom::BULK;
 use ::api::resources::{self, Handle};
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Reason;
-use endpoints::served::ResourceRequests;
+use endpoints::routing::served::ResourceRequests;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use registry::client::{Amended, Read};

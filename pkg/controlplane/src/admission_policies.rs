@@ -14,7 +14,7 @@ use admission::policy::{
     Binding, Mutations, Policies, Policy, PolicyFigures, PolicyParts, PolicySource, Rules, Validations,
 };
 use bytes::Bytes;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use registry::Registry;
 use registry::informer::{Informer, InformerTask, ObjectChange, Projection};
 use server::metrics::Collector;

@@ -24,11 +24,11 @@ use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
 
 use endpoints::discovery::VersionInfo;
-use endpoints::dispatch::Dispatch;
-use endpoints::negotiate::Formats;
+use endpoints::negotiation::Formats;
 use endpoints::openid::OpenId;
 use endpoints::proxy::LogFigures;
-use endpoints::served::{Description, ResourceRequests, Served};
+use endpoints::routing::dispatch::Dispatch;
+use endpoints::routing::served::{Description, ResourceRequests, Served};
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use kinds::validation::kinds::Settings;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use authorization::{Authorizer, AuthorizerDeps, Figures, Mode, Policies, Reloadable};
 use egress::Network;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use registry::Registry;

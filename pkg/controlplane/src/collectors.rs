@@ -11,7 +11,7 @@ use egress::Egress;
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::cpu_pool::CpuPool;
 use endpoints::proxy::LogFigures;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use server::metrics::Collector;
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@ use cacher::{Budget, Delegator, ResourceStats};
 use client::webhook::Figures;
 use endpoints::api::CompressedLists;
 use jsontree::{Value, json};
-use server::memory::{MemoryBudget, Meter};
+use server::limits::memory::{MemoryBudget, Meter};
 use server::metrics::Collector;
 use server::{ROWS_MAX, Section, histograms};
 use tokio::time::Instant;

@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use rustix::thread::disable_transparent_huge_pages;
-use server::memory::Meter;
+use server::limits::memory::Meter;
 
 use crate::memory::Resident;
 

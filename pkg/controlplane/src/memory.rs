@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use server::memory::{MemoryBudget, Meter};
+use server::limits::memory::{MemoryBudget, Meter};
 
 /// Bytes per page on every Linux that this server runs on.
 const PAGE_BYTES: u64 = 4096;

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use async_trait::async_trait;
 use client::{Client, Dialer, Options, Source, Tls};
-use endpoints::dispatch::{Body, Response};
 use endpoints::proxy::{Network, OneClient, Trust, UpgradeError};
+use endpoints::routing::dispatch::{Body, Response};
 use http::Request;
 
 use crate::config::KubeletConfig;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use authorization::Authorizer;
 use endpoints::cpu_pool::CpuPool;
-use endpoints::watch_drain::WatchDrain;
+use endpoints::watch::drain::WatchDrain;
 use tokio_util::sync::CancellationToken;
 
 use crate::loopback::Loopback;

@@ -23,8 +23,8 @@ use authorization::Authorizer;
 use egress::Network;
 use endpoints::cpu_pool::CpuPool;
 use endpoints::discovery::VersionInfo;
-use endpoints::dispatch::Dispatch;
-use endpoints::watch_drain::WatchDrain;
+use endpoints::routing::dispatch::Dispatch;
+use endpoints::watch::drain::WatchDrain;
 use server::health::{Check, CheckGroup, Grace, Health, Log, NamedCheck, Ping, Shutdown, Throttled};
 use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::keep_fresh;
@@ -227,7 +227,7 @@ async fn ground(
 fn chain_options(
     config: &Config,
     lifecycle: &Lifecycle,
-    memory: &server::memory::MemoryBudget,
+    memory: &server::limits::memory::MemoryBudget,
     (looks, store): (&Looks, &Store),
 ) -> ChainOptions {
     let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());

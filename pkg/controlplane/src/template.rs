@@ -6,7 +6,7 @@ use ::api::catalog::Catalog;
 use apiextensions::{Kinds, Known};
 use cacher::{Delegator, Seed};
 use endpoints::cpu_pool::CpuPool;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use storage::mvcc::Image;
 
 /// What a server begins with that is a fork.

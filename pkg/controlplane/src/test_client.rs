@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use endpoints::dispatch::BoxError;
+use endpoints::routing::dispatch::BoxError;
 use futures::StreamExt;
 use http::Request;
 use http_body_util::{BodyExt, Full, StreamBody};

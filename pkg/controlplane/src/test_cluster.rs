@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use authorization::Authorizer;
 use endpoints::cpu_pool::CpuPool;
-use endpoints::dispatch::Dispatch;
+use endpoints::routing::dispatch::Dispatch;
 use storage::Storage;
 
 use crate::config::Config;

@@ -21,10 +21,10 @@ use hyper::upgrade::OnUpgrade;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::{Body, Response};
 use crate::proxy::url::Url;
 use crate::proxy::{self, Incoming, Network, Trust};
-use crate::{header, respond};
+use crate::routing::dispatch::{Body, Response};
+use crate::{header, response};
 pub use headers::set_user;
 
 /// How long a server may take to say what it serves. Every client asks for that, so a slow one would slow all.
@@ -182,12 +182,12 @@ fn is_redirect(answer: &Response) -> bool {
 /// A server could send clients, with what they show it, to wherever it likes.
 fn not_redirected() -> Response {
     let text = "the backend attempted to redirect this request, which is not permitted";
-    let mut answer = http::Response::new(respond::full(text));
+    let mut answer = http::Response::new(response::full(text));
     *answer.status_mut() = StatusCode::BAD_GATEWAY;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer
 }
 
 pub(crate) fn refusal(code: u16, message: String) -> Response {
-    respond::plain(code, message + "\n")
+    response::plain(code, message + "\n")
 }

@@ -1,49 +1,30 @@
-//! The API behind the chain: routes a request, negotiates, runs the verb's handler, and turns its
-//! error into a response.
+//! The parts that the API is made of. Requests come in through `routing::router`.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use admission::Chain;
-use api::catalog::{Catalog, Proxied};
-use api::resources::{Resource, StorageSpec};
-use apimachinery::query::Query;
-use apimachinery::request_context::RequestContext;
-use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
-use apimachinery::user_info::UserInfo;
-use async_trait::async_trait;
 use authentication::Authenticator;
+use authentication::service_account::Issuer;
 use authorization::Authorizer;
 use authorization::rbac::Roles;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::HeaderMap;
-use hyper::upgrade::OnUpgrade;
-use registry::{Registry, Target};
+use registry::{Entropy, Registry};
 use tokio_util::sync::CancellationToken;
 
-use crate::aggregated::{self, Aggregation, Forwarded};
-pub use crate::compressed::CompressedLists;
+use crate::aggregated::Aggregation;
 use crate::cpu_pool::CpuPool;
 pub use crate::deprecated_requests::DeprecatedRequests;
-use crate::dispatch::{Body, Dispatch, Extent, Request, Response};
-pub use crate::handlers::token::TokenRequests;
-use crate::negotiate::{self, Formats, Offer, Representation};
+use crate::negotiation::Formats;
 use crate::peers::PeerProxy;
 pub use crate::proxy::Backends;
-use crate::proxy::Incoming;
-use crate::respond::{self, Reply};
-use crate::route::{Action, Route, RouteError, route};
-use crate::served::{Generation, Served};
-use crate::table::{IncludeObject, TableRequest};
-use crate::trace::Trace;
-use crate::warning::Warnings;
-use crate::watch_drain::WatchDrain;
-pub use crate::watch_metrics::WatchMetrics;
-use crate::write_barrier::{self, WriteBarrier};
-use crate::{body, handlers};
+pub use crate::response::compressed::CompressedLists;
+use crate::routing::served::Served;
+use crate::watch::drain::WatchDrain;
+pub use crate::watch::metrics::WatchMetrics;
+use crate::write_barrier::WriteBarrier;
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
 pub trait Documents: Send + Sync + 'static {
@@ -99,310 +80,19 @@ pub struct Api {
     pub shutdown: CancellationToken,
 }
 
-/// One request on its way through a handler.
-pub(crate) struct Call<'a> {
-    pub(crate) api: &'a Api,
-    pub(crate) route: &'a Route,
-    pub(crate) context: &'a RequestContext,
-    pub(crate) info: &'a RequestInfo,
-    pub(crate) headers: &'a http::HeaderMap,
-    pub(crate) query: &'a Query,
-    pub(crate) user: &'a UserInfo,
-    /// What bodies may be written in.
-    pub(crate) formats: Formats,
-    pub(crate) representation: Representation,
-    pub(crate) warnings: Warnings,
-    /// What is recorded of it.
-    pub(crate) trace: &'a Trace,
-}
-
-impl<'a> Call<'a> {
-    /// Where the request points, for the registry.
-    pub(crate) fn target(&self) -> Target<'_> {
-        Target { resource: self.resource(), namespace: &self.info.namespace, name: self.name() }
-    }
-
-    /// The object's name; empty for collections.
-    pub(crate) fn name(&self) -> &str {
-        self.info.parts.get(1).map_or("", String::as_str)
-    }
-
-    /// The row of the endpoint.
-    pub(crate) fn endpoint(&self) -> &'a Resource<'a> {
-        self.route.endpoint.row.row()
-    }
-
-    /// The row of the resource itself.
-    pub(crate) fn resource(&self) -> &'a Resource<'a> {
-        self.route.resource.row.row()
-    }
-
-    /// How the resource is stored.
-    ///
-    /// # Errors
-    /// 405 for what is not stored.
-    pub(crate) fn storage(&self) -> Result<&'a StorageSpec<'a>, Box<Status>> {
-        let refused = || Status::method_not_supported(&self.target().group_resource(), &self.info.verb);
-        self.resource().storage.as_ref().ok_or_else(|| refused().into())
-    }
-
-    /// Reads the body of a write.
-    ///
-    /// # Errors
-    /// As [`body::read`].
-    pub(crate) async fn read(&self, body: &mut Body) -> Result<Bytes, Box<Status>> {
-        let bytes = body::read(body).await;
-        match &bytes {
-            Ok(bytes) => {
-                self.context.body.read(bytes.len());
-                self.trace.span.event_with("limitedReadBody succeeded", "len", bytes.len());
-            }
-            Err(status) => {
-                self.trace.span.event_with("limitedReadBody failed", "err", status.message.as_str());
-            }
-        }
-        bytes
-    }
-
-    /// Waits for a write to storage, between two notes of what is recorded.
-    pub(crate) async fn stored<T>(
-        &self,
-        write: impl Future<Output = Result<T, Box<Status>>>,
-    ) -> Result<T, Box<Status>> {
-        self.trace.span.event("About to store object in database");
-        let stored = write.await;
-        match &stored {
-            Ok(_) => self.trace.span.event("Write to database call succeeded"),
-            Err(status) => {
-                self.trace.span.event_with("Write to database call failed", "err", status.message.as_str());
-            }
-        }
-        stored
-    }
-
-    /// What the answer shares with every other answer to this request.
-    ///
-    /// # Errors
-    /// 400 for an unknown `includeObject`.
-    pub(crate) fn reply(&self) -> Result<Reply<'a>, Box<Status>> {
-        let include = match self.representation.transform {
-            negotiate::Transform::Table => {
-                IncludeObject::parse(self.query.first("includeObject").unwrap_or(""))?
-            }
-            _ => IncludeObject::Metadata,
-        };
-        Ok(Reply {
-            endpoint: &self.route.endpoint.row,
-            headers: self.headers,
-            representation: self.representation,
-            warnings: self.warnings.texts(),
-            budget: self.api.registry.budget(),
-            trace: self.trace,
-            table: TableRequest {
-                version: self.representation.transform_version,
-                include,
-                now: self.api.registry.now(),
-            },
-        })
-    }
-}
-
-#[async_trait]
-impl Dispatch for Api {
-    async fn dispatch(&self, request: Request) -> Response {
-        let Request { mut parts, body, context, authorized } = request;
-        let RequestContext { info, query, peer, .. } = &*context;
-        let generation = match self.may_write(info, authorized.user()) {
-            Ok(()) => self.served.for_request(info).await,
-            Err(status) => Err(status),
-        };
-        let generation = match generation {
-            Ok(generation) => generation,
-            Err(status) => return respond::status_response(&parts.headers, None, &status, &[]),
-        };
-        if let Some(elsewhere) = self.remote_server(&generation.catalog, info, &parts) {
-            let connection = parts.extensions.remove::<OnUpgrade>();
-            let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
-            let request = Forwarded { parts, body, context, user, connection, shutdown };
-            return match elsewhere {
-                RemoteServer::Peer(peers) => peers.forward(request).await,
-                RemoteServer::Behind(proxied) => {
-                    self.aggregation.forward(&proxied.api_service, request).await
-                }
-            };
-        }
-        if !info.is_resource {
-            return self.document(generation, parts, authorized.user()).await;
-        }
-        let route = match route(&generation.catalog, &parts.method, info) {
-            Ok(route) => route,
-            Err(RouteError::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
-            Err(RouteError::Status(status)) => {
-                return respond::status_response(&parts.headers, None, &status, &[]);
-            }
-        };
-        let connection = parts.extensions.remove::<OnUpgrade>();
-        let trace = Trace::begin(route.action, &parts, &context);
-        let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
-        if !deprecation.is_empty() {
-            self.deprecated_requests.note(route.endpoint.row.row(), &context.notes);
-        }
-        let formats = self.formats.of(route.endpoint.row.row());
-        let (answer, warnings) = match negotiated(&parts, query, &route, formats) {
-            Ok(representation) => {
-                let mut call = Call {
-                    api: self,
-                    route: &route,
-                    context: &context,
-                    info,
-                    headers: &parts.headers,
-                    query,
-                    user: authorized.user(),
-                    formats,
-                    representation,
-                    warnings: Warnings::default(),
-                    trace: &trace,
-                };
-                call.warnings.extend(deprecation);
-                let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
-                let incoming = Incoming { parts, path, body, connection, peer: *peer, shutdown };
-                let answer = trace.span.clone().within(pin!(run(&mut call, incoming))).await;
-                (answer, call.warnings.texts())
-            }
-            Err(status) => (Err(status), deprecation),
-        };
-        answer.unwrap_or_else(|status| {
-            // A Status has all forms, whatever it is about.
-            let formats = Formats { custom: false, ..formats };
-            trace.refused(|| respond::status_in(formats, &parts.headers, None, &status, &warnings))
-        })
-    }
-
-    fn is_forwarded(&self, info: &RequestInfo) -> bool {
-        let generation = self.served.now();
-        aggregated::proxied(&generation.catalog, &info.path).is_some()
-            || self.peers.as_ref().is_some_and(|peers| peers.serve(&generation.catalog, info))
-    }
-
-    fn stored_bytes(&self, info: &RequestInfo) -> usize {
-        let Some(name) = info.parts.get(1) else { return 0 };
-        let generation = self.served.now();
-        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
-        found.map_or(0, |endpoint| {
-            let row = endpoint.row.row();
-            self.registry.cached_bytes(&Target { resource: row, namespace: &info.namespace, name })
-        })
-    }
-
-    fn extent(&self, info: &RequestInfo) -> Option<Extent> {
-        let generation = self.served.now();
-        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "")?;
-        self.registry.extent(found.row.row(), &info.namespace, &info.selectors.fields)
-    }
-
-    fn watch_count(&self, info: &RequestInfo) -> usize {
-        let generation = self.served.now();
-        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
-        found.map_or(0, |endpoint| {
-            let (row, namespace, name) = (endpoint.row.row(), &*info.namespace, &*info.name);
-            self.registry.watches_of(&Target { resource: row, namespace, name })
-        })
-    }
-}
-
-/// Who answers a request that is not this server's.
-enum RemoteServer<'a> {
-    /// Another server of the cluster.
-    Peer(&'a PeerProxy),
-    /// One that answers for a group of its own.
-    Behind(&'a Proxied),
-}
-
-impl Api {
-    /// Who answers a request, if not this server.
-    fn remote_server<'a>(
-        &'a self,
-        catalog: &'a Catalog,
-        info: &RequestInfo,
-        parts: &http::request::Parts,
-    ) -> Option<RemoteServer<'a>> {
-        if let Some(proxied) = aggregated::proxied(catalog, &info.path) {
-            return Some(RemoteServer::Behind(proxied));
-        }
-        let peers = self.peers.as_deref().filter(|peers| peers.serve(catalog, info));
-        // What was passed on to this server is not passed on again.
-        peers.filter(|_| !PeerProxy::is_peer_proxied(parts)).map(RemoteServer::Peer)
-    }
-
-    fn may_write(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Box<Status>> {
-        self.write_barrier.as_ref().map_or(Ok(()), |barrier| write_barrier::pass(&**barrier, info, user))
-    }
-
-    async fn document(
-        &self,
-        generation: Arc<Generation>,
-        parts: http::request::Parts,
-        user: &UserInfo,
-    ) -> Response {
-        if parts.uri.path().starts_with("/openapi/") {
-            // They are long, and written anew each time.
-            let headers = parts.headers.clone();
-            let described = self.heavy.run(&user.name, async move { generation.document(&parts) }).await;
-            return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
-        }
-        let merged = self.peers.as_ref().and_then(|peers| peers.discovery(&generation, &parts));
-        let described = merged.or_else(|| generation.document(&parts));
-        let described = described.or_else(|| self.documents.iter().find_map(|d| d.respond(&parts)));
-        described_in(described, &parts.headers)
-    }
-}
-
-/// The answer to a request for a document.
-fn described_in(document: Option<Result<http::Response<Bytes>, Status>>, headers: &HeaderMap) -> Response {
-    match document {
-        Some(Ok(document)) => document.map(respond::full),
-        Some(Err(status)) => respond::status_response(headers, None, &status, &[]),
-        None => respond::plain(404, "404 page not found\n"),
-    }
-}
-
-fn negotiated(
-    parts: &http::request::Parts,
-    query: &Query,
-    route: &Route,
-    formats: Formats,
-) -> Result<Representation, Box<Status>> {
-    if route.action == Action::Connect {
-        // What is answered is somebody else's, and errors find their own form.
-        return Ok(Representation::JSON);
-    }
-    let streams =
-        matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
-    let endpoint = route.endpoint.row.row();
-    if endpoint.produces.is_empty() {
-        negotiate::produces(&parts.headers, streams, formats)?;
-    }
-    let offer = offer(endpoint);
-    negotiate::output(&parts.headers, query.first("pretty"), offer, formats)
-}
-
-/// What can be made of an endpoint's answers. Subresources other than these two, and what is only ever
-/// created, have no tables.
-pub(crate) fn offer(endpoint: &Resource) -> Offer {
-    let custom = endpoint.custom.is_some();
-    let tables = custom || endpoint.serves("list") || matches!(endpoint.subresource, "status" | "scale");
-    if tables { Offer::Tables } else { Offer::Metadata }
-}
-
-async fn run(call: &mut Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
-    match call.route.action {
-        Action::Get => handlers::get::get(call).await,
-        Action::List | Action::Watch => handlers::list::list_or_watch(call).await,
-        Action::Create => handlers::create::create(call, incoming.body).await,
-        Action::Update => handlers::update::update(call, incoming.body).await,
-        Action::Patch => handlers::patch::patch(call, incoming.body).await,
-        Action::Delete => handlers::delete::delete(call, incoming.body).await,
-        Action::DeleteCollection => handlers::delete::delete_collection(call, incoming.body).await,
-        Action::Connect => handlers::connect::connect(call, incoming).await,
-    }
+/// How tokens are issued.
+#[derive(Clone)]
+pub struct TokenRequests {
+    /// Signs them.
+    pub issuer: Issuer,
+    /// Whom they are meant for unless the request says so: the names of this API.
+    pub api_audiences: Vec<String>,
+    /// `--service-account-max-token-expiration` in seconds; 0 for no limit.
+    pub lifetime_max: i64,
+    /// `--service-account-extend-token-expiration`.
+    pub extend: bool,
+    /// The longest that an extended token may live, in seconds; it is a year anyway.
+    pub extended_max: i64,
+    /// Where their ids come from.
+    pub entropy: Arc<dyn Entropy>,
 }

@@ -15,8 +15,8 @@ use schema::proto::{self, Envelope};
 use schema::table::Message;
 use schema::{builtin, cbor, json, yaml};
 
-use crate::dispatch::{BODY_BYTES_MAX, Body, BoxError};
-use crate::negotiate::Format;
+use crate::negotiation::Format;
+use crate::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError};
 use crate::scheme::Scheme;
 use crate::warning::Warnings;
 

@@ -26,7 +26,7 @@ use schema::builtin::{
 use schema::object::Object;
 use schema::table::Message;
 
-use crate::negotiate::{self, Format, Formats, Offer};
+use crate::negotiation::{self, Format, Formats, Offer};
 use crate::scheme::AGGREGATOR_GROUP;
 pub(crate) use accept::{header as accept_header, route as accept_route};
 use document::Document;
@@ -254,7 +254,7 @@ fn plain(
     tree: impl Fn() -> Object,
 ) -> Answer {
     let offer = Offer::Objects;
-    let wanted = negotiate::output(&request.headers, query_pretty(request), offer, formats)?;
+    let wanted = negotiation::output(&request.headers, query_pretty(request), offer, formats)?;
     let body = document.encoded(message, wanted.format, wanted.pretty, tree)?;
     Ok(response(wanted.format.media_type(), body))
 }
@@ -279,7 +279,7 @@ fn aggregated_answer(
         *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
         unchanged
     } else {
-        let pretty = pretty || negotiate::is_pretty(&request.headers, query_pretty(request));
+        let pretty = pretty || negotiation::is_pretty(&request.headers, query_pretty(request));
         let body = document.encoded(message, format, pretty, tree)?;
         response(&[format.media_type(), accept::AGGREGATED].concat(), body)
     };

@@ -25,7 +25,7 @@ use apimachinery::status::{Details, Status};
 use registry::meta;
 use schema::object::Object;
 
-use crate::api::Call;
+use crate::scope::Call;
 use crate::versions;
 
 /// The namespace that a body may name: none or the request's; outside namespaces it is cleared. Sets it

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 
-use crate::dispatch::{Body, BoxError};
-use crate::respond;
+use crate::response;
+use crate::routing::dispatch::{Body, BoxError};
 
 /// How the sending of a body went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl<F: FnOnce(SendResult)> Drop for ObservedBody<F> {
     fn drop(&mut self) {
         let sent = SendResult { bytes: self.bytes, whole: self.ended || self.inner.is_end_stream() };
         // What is inside is told first: its work is part of this one's.
-        drop(std::mem::replace(&mut self.inner, respond::full(Bytes::new())));
+        drop(std::mem::replace(&mut self.inner, response::full(Bytes::new())));
         if let Some(done) = self.done.take() {
             done(sent);
         }
@@ -94,7 +94,7 @@ mod tests {
                 let told = Arc::clone(&told);
                 move |sent| told.lock().unwrap().push((name, sent))
             };
-            let inner = ObservedBody::body(respond::full("abc"), note("inner"));
+            let inner = ObservedBody::body(response::full("abc"), note("inner"));
             let mut body = ObservedBody::body(inner, note("outer"));
             frames(&mut body, polls);
             assert!(told.lock().unwrap().is_empty());

@@ -32,7 +32,7 @@ use http::{Response, StatusCode};
 use schema::openapi::Writer;
 use sha2::{Digest, Sha512};
 
-use crate::negotiate::Formats;
+use crate::negotiation::Formats;
 use content::Content;
 pub use foreign::part_of_version;
 use headers::{

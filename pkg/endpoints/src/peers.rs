@@ -17,9 +17,9 @@ use schema::object::Object;
 
 use crate::aggregated::{BackendAddress, Forwarded, ProxyError, pass_on, proxied, refusal};
 use crate::discovery::{Discovery, Merged};
-use crate::dispatch::Response;
-use crate::respond;
-use crate::served::Generation;
+use crate::response;
+use crate::routing::dispatch::Response;
+use crate::routing::served::Generation;
 use figures::PassFailure;
 pub use figures::{PeerFigures, SyncFailure};
 
@@ -107,7 +107,7 @@ impl PeerProxy {
         let Some(way) = self.peers.way(&named).await else {
             self.figures.not_passed_on(&named, PassFailure::Endpoint);
             let status = Status::failure(503, Reason::ServiceUnavailable, NO_PEER_ADDRESS);
-            return respond::status_response(&request.parts.headers, None, &status, &[]);
+            return response::status_response(&request.parts.headers, None, &status, &[]);
         };
         let passed_on = HeaderMap::from_iter([(PEER_PROXIED, HeaderValue::from_static("true"))]);
         let context = request.context;

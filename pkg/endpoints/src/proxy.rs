@@ -21,8 +21,8 @@ use http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use tokio_util::sync::CancellationToken;
 
-use crate::dispatch::{Body, Response};
 use crate::header;
+use crate::routing::dispatch::{Body, Response};
 pub(crate) use headers::{end_to_end, is_upgrade};
 pub use log_figures::LogFigures;
 pub use one_client::OneClient;
@@ -151,7 +151,7 @@ fn redirect_to_root(path: &str, query: &str) -> Response {
     if let Ok(value) = HeaderValue::try_from(format!("{}/{mark}{query}", url::escape_path(path))) {
         head.insert(LOCATION, value);
     }
-    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, crate::respond::full(bytes::Bytes::new()))
+    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, crate::response::full(bytes::Bytes::new()))
 }
 
 fn answer_of(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {

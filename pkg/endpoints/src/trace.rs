@@ -13,9 +13,9 @@ use http::{Method, Version};
 use http_body::Body as _;
 use jsontree::json;
 
-use crate::dispatch::Response;
 use crate::observed::{ObservedBody, SendResult};
-use crate::route::Action;
+use crate::routing::dispatch::Response;
+use crate::routing::route::Action;
 
 /// The user agent is cut here, in bytes, and marked.
 const USER_AGENT_MAX: usize = 1024;

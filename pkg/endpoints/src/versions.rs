@@ -8,7 +8,7 @@ use schema::json::errors as texts;
 use schema::object::Object;
 
 use crate::body::{self, Expected};
-use crate::encode;
+use crate::response::encode;
 
 /// An object in the shape of storage, as clients of `endpoint` see it.
 pub fn shown(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -> Object {

@@ -1,13 +1,17 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
+pub(crate) mod audit;
 mod context;
+pub(crate) mod impersonation;
+mod observer;
 mod refusal;
+pub(crate) mod response_body;
 mod shutdown;
 mod trace;
 mod write_size;
 
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -15,40 +19,40 @@ use std::time::Duration;
 use futures::FutureExt;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
-use http::{StatusCode, Uri};
+use http::{Method, StatusCode, Uri};
 use http_body::Body as _;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use ::audit::Sink;
 use apimachinery::request_context::RequestContext;
-use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
-use audit::Sink;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use component_base::features::Gates;
-use component_base::trace::{Span, Step};
+use component_base::trace::Span;
 use endpoints::cpu_pool::CpuPool;
-use endpoints::dispatch::{Body, Dispatch, Initialized, Progress, Request, Response};
+use endpoints::routing::dispatch::{Body, Dispatch, Initialized, Request, Response};
 
-use crate::audit::{AuditRecord, Auditor, until_closed};
+use crate::chain::audit::{Auditor, RecordedRequest};
+use crate::chain::impersonation::Impersonation;
+use crate::chain::response_body::ResponseBody;
 use crate::connection::{ActiveRequest, Peer};
-use crate::console::{Requests, Stage, Tracked};
 use crate::env::Env;
-use crate::flow::{self, Classified, Fair, Fairness};
 use crate::health::Health;
-use crate::impersonation::{EffectiveUser, Impersonation};
-use crate::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
-use crate::memory::{Demand, MemoryBudget};
-use crate::metrics::{Answered, Filter, Metrics};
+use crate::limits::flow::{self, Classified, Fair, Fairness};
+use crate::limits::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
+use crate::limits::memory::{Demand, MemoryBudget};
+use crate::limits::seats::{Grant, Lease, Seats};
+use crate::metrics::Metrics;
 use crate::pages::Pages;
+use crate::pages::console::Requests;
+use crate::pages::routes::{self, PageOptions, is_of_api};
 use crate::respond;
-use crate::response_body::ResponseBody;
-use crate::routes::{self, PageOptions, is_of_api};
-use crate::seats::{Grant, Lease, Seats};
-use context::AUDIT_ID;
-use refusal::{ErrorHeaders, Rejection, note_decision, unauthorized};
+use context::{AUDIT_ID, ContextOutcome};
+use observer::{Observability, Observer, within_span};
+use refusal::{ErrorHeaders, Rejection, unauthorized};
 use shutdown::{UnderWay, turned_away};
 pub use trace::Traces;
 
@@ -124,12 +128,8 @@ pub struct Chain {
     heavy: CpuPool,
     /// What the server answers itself.
     pages: Pages,
-    pub(crate) metrics: Arc<Metrics>,
-    traces: Option<Traces>,
-    auditor: Option<Arc<Auditor>>,
+    observability: Observability,
     seats: Arc<Seats>,
-    /// All requests, for the console; `None` without one.
-    requests: Option<Arc<Requests>>,
     /// Requests that have an end of their own.
     under_way: TaskTracker,
     /// Writes, which go on when their client hangs up.
@@ -143,22 +143,11 @@ pub(crate) type Answer = http::Response<ResponseBody>;
 
 /// What a request holds until its answer is through.
 pub(crate) struct RequestResources {
-    /// Boxed: most answers are not recorded, and many are under way.
-    pub(crate) recording: Option<Box<AuditRecord>>,
-    pub(crate) answered: Answered,
+    pub(crate) observer: Observer,
     _active: ActiveRequest,
     _under_way: UnderWay,
     /// Boxed: most answers are made at once.
     pub(crate) lease: Option<Box<Lease>>,
-    tracked: Option<Tracked>,
-}
-
-impl RequestResources {
-    /// Some of the body was sent.
-    pub(crate) fn add_bytes(&mut self, bytes: usize) {
-        self.answered.add_bytes(bytes);
-        self.tracked.as_ref().inspect(|tracked| tracked.sent(bytes));
-    }
 }
 
 /// What a request brings along. Boxed: every step would hold a copy of its own.
@@ -167,10 +156,22 @@ struct Incoming<'r> {
     body: Body,
     context: Arc<RequestContext>,
     peer: &'r Peer,
-    recording: Option<&'r AuditRecord>,
     received: Instant,
+    observer: &'r Observer,
     classified: &'r Classified,
-    tracked: Option<&'r Tracked>,
+}
+
+/// A response whose body is still to be sent, with what the request keeps until then.
+struct Dispatched {
+    response: Response,
+    grant: Grant,
+}
+
+/// The parts of the head that are needed after the head was given away.
+struct Head {
+    method: Method,
+    uri: Uri,
+    error_headers: ErrorHeaders,
 }
 
 impl Chain {
@@ -185,9 +186,9 @@ impl Chain {
         };
         let seats = Arc::new(seats);
         let requests = options.pages.debugging.as_ref().map(|_| Requests::new(Arc::clone(&env.clock)));
-        let pages = routes::pages(&services, (&seats, requests.as_ref()), &options, &env);
+        let pages = routes::pages(&services, &seats, requests.as_ref(), &options, &env);
         let Services { authenticator, authorizer, dispatch, heavy, metrics, traces, auditor, .. } = services;
-        let (under_way, writes) = (TaskTracker::new(), TaskTracker::new());
+        let clock = Arc::clone(&env.clock);
         Arc::new(Chain {
             authenticator,
             authorizer,
@@ -195,13 +196,10 @@ impl Chain {
             dispatch,
             heavy,
             pages,
-            metrics,
-            traces,
-            auditor,
+            observability: Observability { metrics, traces, auditor, requests, clock },
             seats,
-            requests,
-            under_way,
-            writes,
+            under_way: TaskTracker::new(),
+            writes: TaskTracker::new(),
             options,
             env,
         })
@@ -216,95 +214,73 @@ impl Chain {
     /// Answers one request. Whatever goes wrong on the way, there is an answer.
     ///
     /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → memory → dispatch
+    /// → decorate
     pub(crate) async fn serve(self: &Arc<Self>, request: http::Request<Body>, peer: &Arc<Peer>) -> Answer {
         let received = Instant::now();
         let active = peer.begin();
         let (parts, body) = request.into_parts();
-        let (uri, method, error_headers) =
-            (parts.uri.clone(), parts.method.clone(), ErrorHeaders::of(&parts));
+        let head = Head::of(&parts);
         let timeout_max = self.options.request_timeout;
-        let (context, flaw) = context::context(&parts, peer, received, timeout_max, &self.env);
+        let ContextOutcome { context, flaw } =
+            context::context(&parts, peer, received, timeout_max, &self.env);
         let context = Arc::new(context);
         if self.env.happens(self.options.goaway_chance) {
             peer.retire_http2();
         }
         let long_running = is_long_running(&context.info);
-        let answered = Answered::begin(&self.metrics, &parts, &context, long_running, received);
-        let under_way = match self.admitted(&parts, long_running) {
-            Some(under_way) => under_way,
-            None => return turned_away(peer, answered, active),
+        let mut observer = Observer::begin(&self.observability, &parts, &context, received, long_running);
+        let Some(under_way) = self.admitted(&parts, long_running) else {
+            return turned_away(peer, observer, active);
         };
-        let mut tracked =
-            self.requests.as_ref().map(|requests| requests.enter(&context, received, long_running));
-        let recording = self.recording(&context, &uri, long_running);
+        observer.admitted(&self.observability, &head.uri, self.recorded_request(&context, long_running));
         let classified = Classified::new();
         let outcome = match flaw {
             Some(refusal) => {
-                recording
-                    .as_ref()
-                    .filter(|_| !context.info.verb.is_empty())
-                    .inspect(|one| _ = one.received(None));
+                observer.invalid(&context);
                 Err(refusal)
             }
             None => {
-                let (context, recording, classified) =
-                    (Arc::clone(&context), recording.as_deref(), &classified);
-                let tracked = tracked.as_ref();
-                let incoming =
-                    Incoming { parts, body, context, peer, recording, received, classified, tracked };
+                let incoming = Incoming {
+                    parts,
+                    body,
+                    context: Arc::clone(&context),
+                    peer,
+                    received,
+                    observer: &observer,
+                    classified: &classified,
+                };
                 self.bounded(Box::new(incoming)).await
             }
         };
-        let (mut response, grant) = outcome.unwrap_or_else(|refusal| {
-            (self.reject(refusal, recording.as_deref(), error_headers, &answered), Grant::default())
-        });
-        let answering = received.elapsed();
-        recording.as_ref().inspect(|recording| recording.answered(&response, answering));
-        let recording = until_closed(recording, &mut response);
+        let Dispatched { mut response, grant } =
+            outcome.unwrap_or_else(|refusal| self.reject(refusal, head.error_headers, &observer));
+        let took = observer.answered(&mut response, grant.seat.waited());
+        let Head { method, uri, .. } = head;
         let code = response.status();
-        tracing::debug!(%method, %uri, %code, took = ?answering, audit_id = context.audit_id.as_str(), "request");
-        self.decorate(&mut response, &context, method == http::Method::HEAD);
+        tracing::debug!(%method, %uri, %code, ?took, audit_id = context.audit_id.as_str(), "request");
+        self.decorate(&mut response, &context, method == Method::HEAD);
         if self.options.leaving.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
             peer.close_after_response(response.headers_mut());
         }
         flow::put_headers(&classified, response.headers_mut());
-        // A body of known length is in memory already; only one that is still being made can be late.
-        let (streamed, until) = (response.body().size_hint().exact().is_none(), received + timeout_max);
-        let waited = grant.seat.waited();
-        let initialized = response.extensions_mut().remove::<Initialized>();
-        let progress = response.extensions_mut().remove::<Progress>();
-        tracked.iter_mut().for_each(|tracked| tracked.answered(code, progress.clone()));
-        let lease = if streamed { grant.into_lease(initialized, until).map(Box::new) } else { None };
-        let until = (streamed && !long_running).then(|| Box::pin(sleep_until(until)));
-        let held = RequestResources {
-            recording,
-            answered: answered.with(code, waited, answering),
-            _active: active,
-            _under_way: under_way,
-            lease,
-            tracked,
-        };
-        response.map(|body| ResponseBody::new(body, until, held))
+        let Sending { lease, deadline } =
+            Sending::of(&mut response, grant, received + timeout_max, long_running);
+        let held = RequestResources { observer, _active: active, _under_way: under_way, lease };
+        response.map(|body| ResponseBody::new(body, deadline, held))
     }
 
     /// The answer to a request that was not dispatched, which may be that the server saves itself.
-    fn reject(
-        &self,
-        refusal: Rejection,
-        recording: Option<&AuditRecord>,
-        headers: ErrorHeaders,
-        answered: &Answered,
-    ) -> Response {
+    fn reject(&self, refusal: Rejection, headers: ErrorHeaders, observer: &Observer) -> Dispatched {
         let saves = matches!(refusal, Rejection::TooMany { .. } | Rejection::TooLate(_));
-        let response = self.refuse(refusal, recording, headers);
+        let response = self.refuse(refusal, headers, observer);
         if saves {
-            answered.terminated(response.status());
+            observer.terminated(response.status());
         }
-        response
+        Dispatched { response, grant: Grant::default() }
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
-    async fn bounded(self: &Arc<Self>, incoming: Box<Incoming<'_>>) -> Result<(Response, Grant), Rejection> {
+    async fn bounded(self: &Arc<Self>, incoming: Box<Incoming<'_>>) -> Result<Dispatched, Rejection> {
         let deadline = deadline(&incoming.context);
         let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
         let outcome = match deadline {
@@ -319,34 +295,17 @@ impl Chain {
     }
 
     /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
-    async fn steps(
-        self: &Arc<Self>,
-        mut incoming: Box<Incoming<'_>>,
-    ) -> Result<(Response, Grant), Rejection> {
+    async fn steps(self: &Arc<Self>, mut incoming: Box<Incoming<'_>>) -> Result<Dispatched, Rejection> {
+        let observer = incoming.observer;
         let sender = self.authenticate(&mut incoming).await;
-        if let Some(recording) = incoming.recording {
-            let began = Instant::now();
-            if !recording.received(sender.as_ref().ok().map(Authenticated::user)) {
-                return Err(Rejection::internal(&incoming.parts.uri, "failed to store audit event"));
-            }
-            self.metrics.filters.passed(Filter::Audit, began);
+        if !observer.received(sender.as_ref().ok()) {
+            return Err(Rejection::internal(&incoming.parts.uri, "failed to store audit event"));
         }
         let sender = sender?;
-        let span = match &self.traces {
-            Some(traces) => traces.begin(&incoming.parts, &incoming.context, sender.user(), &self.env),
-            None => Span::none(),
-        };
-        let span = match incoming.recording {
-            Some(recording) => recording.timed(span),
-            None if span.is_none() => return self.answer(incoming, sender).await,
-            None => span,
-        };
-        match span.clone().within(pin!(self.answer(incoming, sender))).await {
-            Ok((response, grant)) => Ok((trace::until_sent(span, response), grant)),
-            Err(refusal) => {
-                trace::refused(&span, &refusal);
-                Err(refusal)
-            }
+        let Incoming { parts, context, .. } = &*incoming;
+        match observer.begin_span(&self.observability, parts, context, &sender, &self.env) {
+            Some(span) => within_span(span, pin!(self.answer(incoming, sender))).await,
+            None => self.answer(incoming, sender).await,
         }
     }
 
@@ -355,68 +314,54 @@ impl Chain {
         self: &Arc<Self>,
         incoming: Box<Incoming<'_>>,
         sender: Authenticated,
-    ) -> Result<(Response, Grant), Rejection> {
-        let Incoming { mut parts, body, context, recording, received, classified, tracked, .. } = *incoming;
-        tracked.inspect(|tracked| tracked.sent_by(&sender.user().name));
+    ) -> Result<Dispatched, Rejection> {
+        let Incoming { mut parts, body, context, received, observer, classified, .. } = *incoming;
         let info = &context.info;
         let authorizer = self.authorizer.as_ref();
-        let Metrics { impersonations, filters, authorizations, .. } = &*self.metrics;
-        let began = Instant::now();
+        let mut steps = observer.steps(&sender);
+        let impersonations = &self.metrics().impersonations;
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, impersonations);
         let actor = actor.await?;
-        if let (Some(recording), EffectiveUser::Other { user, constraint }) = (recording, &actor) {
-            recording.impersonated(user, constraint);
-        }
-        let impersonated = filters.passed(self.impersonation.filter(), began);
-        if matches!(actor, EffectiveUser::Other { .. }) {
-            Span::took(Step::Impersonation, impersonated - began);
-        }
-        tracked.inspect(|tracked| tracked.reaches(Stage::Queue));
+        steps.impersonated(self.impersonation.filter(), &actor);
         let seat = self.seats.seat(&context, actor.user(), received, classified).await;
         let seat = seat.map_err(|retry_after| Rejection::TooMany { retry_after })?;
-        let seated = filters.passed(self.seats.filter(), impersonated);
-        Span::took(Step::Queue, seat.waited());
-        tracked.inspect(|tracked| tracked.reaches(Stage::Authorization));
+        steps.seated(self.seats.filter(), &seat);
         let authorized = authorize(authorizer, actor.into_user(), info).await;
-        let took = filters.passed(Filter::Authorization, seated) - seated;
-        Span::took(Step::Authorization, took);
-        authorizations.count(&authorized, took);
-        recording.inspect(|_| note_decision(&context.notes, &authorized));
+        steps.authorized(&authorized, &context.notes);
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
-        tracked.inspect(|tracked| tracked.reaches(Stage::Work));
         if info.is_resource || is_of_api(&info.path) {
-            recording.inspect(|recording| recording.want_object(&parts));
+            observer.dispatching(&parts);
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
             let memory = self.options.memory.reserve(demand).ok_or(Rejection::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
             return self.dispatch(request, Grant { seat, memory }).await;
         }
-        Ok((self.pages.answer(parts, body, context).await, Grant { seat, ..Grant::default() }))
+        let response = self.pages.answer(parts, body, context).await;
+        Ok(Dispatched { response, grant: Grant { seat, ..Grant::default() } })
     }
 
     /// Finds out who sends the request, and takes what proved it off the headers, so that nothing
     /// behind can log or forward it.
     async fn authenticate(&self, incoming: &mut Incoming<'_>) -> Result<Authenticated, Box<Status>> {
-        let (headers, peer) = (&mut incoming.parts.headers, incoming.peer);
+        let Incoming { parts, context, peer, observer, .. } = incoming;
+        let headers = &mut parts.headers;
         let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
         let verdict = peer.shown().map(|shown| shown.verdict(now));
         if let Some(last) = verdict.as_ref().and_then(|verdict| verdict.last) {
-            self.metrics.authentications.certificate(last.saturating_sub(now));
+            observer.certificate_expires_in(last.saturating_sub(now));
         }
         let credentials = Credentials {
             certificates: verdict.as_ref().map(|verdict| &verdict.certificates),
             authorization: authorization.as_deref(),
             headers: Some(headers),
-            path: &incoming.context.info.path,
+            path: &context.info.path,
             now,
-            notes: Some(&incoming.context.notes),
+            notes: Some(&context.notes),
         };
         let began = Instant::now();
         let sender = self.authenticator.authenticate(credentials).await;
-        let took = self.metrics.filters.passed(Filter::Authentication, began) - began;
-        self.metrics.authentications.count(sender.as_ref(), took);
-        incoming.recording.inspect(|recording| recording.authenticated(took));
+        observer.authenticated(sender.as_ref(), began);
         self.authenticator.clear(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request
@@ -430,23 +375,23 @@ impl Chain {
     /// finished or times out, whether or not its client still listens. What comes before that may be given
     /// up by the API when it sees that the client is gone. A heavy one begins when it is its user's turn.
     /// What somebody else does lasts as long as the connection.
-    async fn dispatch(
-        self: &Arc<Self>,
-        mut request: Request,
-        grant: Grant,
-    ) -> Result<(Response, Grant), Rejection> {
+    async fn dispatch(self: &Arc<Self>, mut request: Request, grant: Grant) -> Result<Dispatched, Rejection> {
         let info = &request.context.info;
         let is_ours = is_mutating(info) && !self.dispatch.is_forwarded(info);
-        let (true, Some(deadline)) = (is_ours, deadline(&request.context)) else {
-            return Ok((self.dispatch.dispatch(request).await, grant));
+        let Some(deadline) = deadline(&request.context).filter(|_| is_ours) else {
+            return Ok(Dispatched { response: self.dispatch.dispatch(request).await, grant });
         };
-        let (dispatch, span) = (Arc::clone(&self.dispatch), Span::current());
+        let dispatch = Arc::clone(&self.dispatch);
+        let span = Span::current();
         let _waiting = request.context.client.waiting();
         request.body = grant.memory.received(request.body);
         let (mut request, heavy) = write_size::is_heavy(request, &*dispatch).await;
         request.body = grant.memory.processing(request.body);
         let user = heavy.then(|| request.authorized.user().name.clone());
-        let work = async move { (span.within(dispatch.dispatch(request)).await, grant) };
+        let work = async move {
+            let response = span.within(dispatch.dispatch(request)).await;
+            Dispatched { response, grant }
+        };
         let work = timeout_at(deadline, work);
         let done = match user {
             Some(user) => {
@@ -457,7 +402,7 @@ impl Chain {
         };
         match done {
             // What waited for somebody else until the end may have given up in the same moment.
-            Ok(Ok((response, _))) if response.status() == 504 && Instant::now() >= deadline => {
+            Ok(Ok(answered)) if answered.response.status() == 504 && Instant::now() >= deadline => {
                 Err(self.timed_out())
             }
             Ok(Ok(answered)) => Ok(answered),
@@ -469,28 +414,30 @@ impl Chain {
     }
 
     fn timed_out(&self) -> Rejection {
-        self.metrics.timeouts.fetch_add(1, Relaxed);
+        self.metrics().timeouts.fetch_add(1, Relaxed);
         let status = Status::timeout("request did not complete within the allotted timeout", 0);
         Rejection::TooLate(Box::new(status.without_kind()))
     }
 
-    /// Where requests are recorded, if anywhere.
-    pub(crate) fn recorded(&self) -> Option<Arc<dyn Sink>> {
-        self.auditor.as_ref().map(|auditor| Arc::clone(auditor.sink()))
+    /// The metrics of the server.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.observability.metrics
     }
 
-    /// What is recorded of a request, if anything of any is.
-    fn recording(
+    /// Where requests are recorded, if anywhere.
+    pub(crate) fn recorded(&self) -> Option<Arc<dyn Sink>> {
+        self.observability.sink()
+    }
+
+    fn recorded_request<'c>(
         &self,
-        context: &Arc<RequestContext>,
-        uri: &Uri,
+        context: &'c Arc<RequestContext>,
         long_running: bool,
-    ) -> Option<Box<AuditRecord>> {
-        let of_objects = |info: &RequestInfo| info.is_resource && !self.dispatch.is_forwarded(info);
-        self.auditor.as_ref().map(|auditor| {
-            let kind = (long_running, of_objects(&context.info));
-            Box::new(AuditRecord::new(auditor, &self.env.clock, context, uri, kind))
-        })
+    ) -> RecordedRequest<'c> {
+        let of_objects = self.observability.auditor.is_some()
+            && context.info.is_resource
+            && !self.dispatch.is_forwarded(&context.info);
+        RecordedRequest { context, long_running, of_objects }
     }
 
     /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its
@@ -514,6 +461,32 @@ impl Chain {
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());
         }
+    }
+}
+
+impl Head {
+    fn of(parts: &Parts) -> Self {
+        Head { method: parts.method.clone(), uri: parts.uri.clone(), error_headers: ErrorHeaders::of(parts) }
+    }
+}
+
+/// What a request keeps while its body is sent.
+struct Sending {
+    lease: Option<Box<Lease>>,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl Sending {
+    /// Lends the grant to a body that is still being made, and holds that body to the deadline `until`.
+    fn of(response: &mut Response, grant: Grant, until: Instant, long_running: bool) -> Self {
+        let initialized = response.extensions_mut().remove::<Initialized>();
+        // A body of known length is in memory already; only one that is still being made can be late.
+        if response.body().size_hint().exact().is_some() {
+            return Sending { lease: None, deadline: None };
+        }
+        let lease = grant.into_lease(initialized, until).map(Box::new);
+        let deadline = (!long_running).then(|| Box::pin(sleep_until(until)));
+        Sending { lease, deadline }
     }
 }
 

@@ -28,18 +28,22 @@ use tokio_util::sync::CancellationToken;
 use audit::Sink;
 
 use crate::Chain;
-use crate::activity::{Activity, HEAD_TIMEOUT};
 use crate::chain::Answer;
-use crate::coalescing_writer::CoalescingWriter;
+use crate::connection::activity::{Activity, HEAD_TIMEOUT};
+use crate::connection::coalescing_writer::CoalescingWriter;
+use crate::connection::request_body::RequestBody;
+use crate::connection::wake_gate::WakeGated;
 use crate::http1::head::{FIELDS_MAX, Refusal};
 use crate::http1::{HEAD_BYTES_MAX, StrictReader};
 use crate::lifecycle::Lifecycle;
-use crate::request_body::RequestBody;
 use crate::tls::Tls;
 use crate::tls::client_certificates::ClientCertificates;
-use crate::wake_gate::WakeGated;
 
+pub(crate) mod activity;
 mod close_reason;
+pub(crate) mod coalescing_writer;
+pub(crate) mod request_body;
+pub(crate) mod wake_gate;
 
 use close_reason::Endings;
 
@@ -206,7 +210,7 @@ pub(crate) async fn serve_tls<S>(
 }
 
 fn handshake_failed(chain: &Chain, remote: SocketAddr, reason: &str) {
-    chain.metrics.tls_handshake_errors.fetch_add(1, Relaxed);
+    chain.metrics().tls_handshake_errors.fetch_add(1, Relaxed);
     tracing::debug!(%remote, reason, "TLS handshake failed");
 }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use apimachinery::go_quote::quote;
 use apimachinery::query::Query;
-use endpoints::dispatch::Response;
+use endpoints::routing::dispatch::Response;
 
 use crate::pages::{Context, Pages};
 use crate::respond;

@@ -137,13 +137,13 @@ struct OpenConnection(Arc<Chain>);
 
 impl OpenConnection {
     fn count(chain: &Arc<Chain>) -> Self {
-        chain.metrics.connections.fetch_add(1, Relaxed);
+        chain.metrics().connections.fetch_add(1, Relaxed);
         OpenConnection(Arc::clone(chain))
     }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
-        self.0.metrics.connections.fetch_sub(1, Relaxed);
+        self.0.metrics().connections.fetch_sub(1, Relaxed);
     }
 }

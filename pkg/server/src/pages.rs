@@ -3,6 +3,12 @@
 //! A page is asked for after its request was authorized, and is told of it by the [`RequestContext`]: nothing
 //! here reads a query again. Methods do not matter, as upstream.
 
+pub(crate) mod console;
+pub(crate) mod debugging;
+pub(crate) mod routes;
+pub(crate) mod snapshots;
+pub(crate) mod zpages;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -14,7 +20,7 @@ use http_body_util::BodyExt;
 use tower_service::Service;
 
 use apimachinery::request_context::RequestContext;
-use endpoints::dispatch::{Body, Response};
+use endpoints::routing::dispatch::{Body, Response};
 
 use crate::respond;
 

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Empty, Full};
 
 use apimachinery::status::Status;
-use endpoints::dispatch::{Body, Response};
+use endpoints::routing::dispatch::{Body, Response};
 
 pub(crate) const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
 const TEXT_PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -50,7 +50,7 @@ pub(crate) fn not_found() -> Response {
 
 /// A failure as clients of the API expect it, in the representation that the request accepts.
 pub(crate) fn status(status: &Status, request_headers: &HeaderMap) -> Response {
-    let mut response = endpoints::respond::status_response(request_headers, None, status, &[]);
+    let mut response = endpoints::response::status_response(request_headers, None, status, &[]);
     if status.code == 403 {
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     }

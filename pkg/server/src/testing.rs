@@ -22,7 +22,7 @@ use authorization::{Authorizer, AuthorizerDeps, Mode, Policies};
 use component_base::clock::TestClock;
 use endpoints::cpu_pool::{CpuPool, HEAVY_WRITE_BYTES};
 use endpoints::discovery::VersionInfo;
-use endpoints::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
+use endpoints::routing::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
 
 use crate::health::{Check, CheckGroup, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};

@@ -11,7 +11,7 @@ use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::{Dialers, Figures};
 use component_base::features::Gates;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
 use registry::Registry;

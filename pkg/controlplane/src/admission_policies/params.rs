@@ -9,7 +9,7 @@ use ::api::resources::{Handle, Resource};
 use admission::policy::{Param, ParamFailure, ParamKind, Params};
 use apimachinery::status::{Reason, Status};
 use async_trait::async_trait;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use endpoints::versions;
 use registry::{Element, Registry, StoredRef, Target, codec};
 use schema::object::Object;

@@ -10,7 +10,7 @@ use admission::Attributes;
 use admission::dynamic::{EditedObject, Versions};
 use apimachinery::status::Status;
 use async_trait::async_trait;
-use endpoints::served::Served;
+use endpoints::routing::served::Served;
 use endpoints::versions;
 use registry::Registry;
 use schema::object::Object;

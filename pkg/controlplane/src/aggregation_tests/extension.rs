@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use endpoints::dispatch::Body;
+use endpoints::routing::dispatch::Body;
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, ETAG, HeaderValue, LOCATION};
 use http::{Request, Response, StatusCode};

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use authorization::{AlwaysAllow, Attributes, Authorizer, Decision, authorize};
 use bytes::Bytes;
 use controlplane::test_cluster::TestServer;
-use endpoints::dispatch::Request;
+use endpoints::routing::dispatch::Request;
 use http_body_util::{BodyExt, Full};
 
 /// Lets everybody do everything. Asked whether something may be created, it has the client go that it was given.

@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 
 use super::*;
 use crate::proxy::testing::TestNetwork;
-use crate::respond::full;
+use crate::response::full;
 
 /// One server, or why there is none.
 struct One(Result<Arc<dyn Network>, ErrorResponse>);

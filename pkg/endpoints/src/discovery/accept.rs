@@ -7,7 +7,7 @@ use apimachinery::status::{Details, Reason, Status};
 use http::HeaderMap;
 use http::header::ACCEPT;
 
-use crate::negotiate::{Clause, Format, Formats, accept_clauses};
+use crate::negotiation::{Clause, Format, Formats, accept_clauses};
 
 /// The parameters that aggregated discovery adds to a media type, in requests and answers
 /// (KEP-3352). `v2beta1` is gone since 1.36.

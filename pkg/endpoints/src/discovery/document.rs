@@ -8,8 +8,8 @@ use schema::object::Object;
 use schema::table::Message;
 use sha2::{Digest, Sha512};
 
-use crate::encode;
-use crate::negotiate::Format;
+use crate::negotiation::Format;
+use crate::response::encode;
 
 /// How the JSON of an aggregated document begins that says what kind it is.
 const KIND: &[u8] = br#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","#;

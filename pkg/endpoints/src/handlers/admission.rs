@@ -17,7 +17,7 @@ use schema::object::Object;
 
 use super::write::{Dedup, dedup_owners};
 use super::{claim_rights, view};
-use crate::api::Call;
+use crate::scope::Call;
 
 /// The plugins, asked on behalf of a request.
 pub(super) struct Admission<'a> {

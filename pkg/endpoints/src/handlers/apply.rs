@@ -14,8 +14,8 @@ use schema::{cbor, json, yaml};
 
 use super::write::Writer;
 use super::{create, ensure_namespace, patch, update, view};
-use crate::api::Call;
 use crate::body::{FieldValidation, too_large};
+use crate::scope::Call;
 
 /// How a configuration is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

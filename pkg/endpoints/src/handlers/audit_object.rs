@@ -10,8 +10,8 @@ use registry::meta;
 use schema::object::{Object, get_str};
 use schema::{builtin, json_write};
 
-use crate::api::Call;
-use crate::encode;
+use crate::response::encode;
+use crate::scope::Call;
 
 /// An object that came in `version`, as [`to_storage_version`](super::to_storage_version) made it.
 pub(super) fn object(call: &Call<'_>, object: &Object, version: &str) {

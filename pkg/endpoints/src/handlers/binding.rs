@@ -15,8 +15,8 @@ use schema::object::{self, Object};
 
 use super::admission::Admission;
 use super::done;
-use crate::api::Call;
-use crate::dispatch::Response;
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 /// Binds. In `uid` is what the client believes the pod's uid to be.
 ///

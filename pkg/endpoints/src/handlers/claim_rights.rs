@@ -23,7 +23,7 @@ use schema::builtin::{
 };
 use schema::object::Object;
 
-use crate::api::Call;
+use crate::scope::Call;
 
 const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";

@@ -11,11 +11,11 @@ use schema::object::Object;
 use tokio::time::timeout;
 
 use super::list::list_options;
-use crate::api::Call;
-use crate::dispatch::Response;
 use crate::proxy::Trust;
 use crate::proxy::url::Url;
-use crate::respond;
+use crate::response;
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 /// Components that are believed to be on this machine, and the ports that they would have there.
 const LOCAL: [(&str, &str); 2] = [("controller-manager", "10257"), ("scheduler", "10259")];
@@ -91,7 +91,7 @@ async fn local(call: &Call<'_>, port: &str) -> Health {
 }
 
 async fn ask(call: &Call<'_>, url: &Url) -> Result<(bool, String), String> {
-    let mut request = http::Request::new(respond::full(bytes::Bytes::new()));
+    let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri()?;
     let answer = call.api.backends.network.send(url.trust(), request).await?;
     let code = answer.status().as_u16();

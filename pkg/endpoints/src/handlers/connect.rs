@@ -18,10 +18,10 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::get;
-use crate::api::Call;
-use crate::dispatch::Response;
 use crate::proxy::url::{Url, clean_keeping_slash};
 use crate::proxy::{self, Incoming, Trust};
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 use location::{Kubelet, ProxyName};
 pub(super) use log::{log, text};
 

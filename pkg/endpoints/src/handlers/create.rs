@@ -11,13 +11,13 @@ use schema::object::Object;
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{audit_object, binding, ensure_namespace, eviction, review, to_storage_version, token};
-use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
-use crate::dispatch::{Body, Response};
-use crate::negotiate;
+use crate::negotiation;
+use crate::routing::dispatch::{Body, Response};
+use crate::scope::Call;
 
 pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let format = negotiate::input(call.headers, call.formats)?;
+    let format = negotiation::input(call.headers, call.formats)?;
     let bytes = call.read(&mut body).await?;
     let options = CreateOptions::from_query(call.query);
     let errors = kinds::validation::validate_create_options(&options);

@@ -15,9 +15,9 @@ use schema::builtin;
 use super::admission::Admission;
 use super::audit_object;
 use super::list::{answer, list_options};
-use crate::api::Call;
-use crate::dispatch::{Body, Response};
-use crate::{body, negotiate};
+use crate::routing::dispatch::{Body, Response};
+use crate::scope::Call;
+use crate::{body, negotiation};
 
 /// The verb of those who may remove what cannot be read.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
@@ -87,7 +87,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
     let mut options = if bytes.is_empty() {
         DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?
     } else {
-        let format = negotiate::input(call.headers, call.formats)?;
+        let format = negotiation::input(call.headers, call.formats)?;
         let object = body::decode_options(
             &bytes,
             format,

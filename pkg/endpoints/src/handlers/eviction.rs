@@ -21,8 +21,8 @@ use schema::object::{self, Object};
 
 use super::admission::Admission;
 use super::{done, get};
-use crate::api::Call;
-use crate::dispatch::Response;
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 /// How often a pod is looked at that changes before it can be deleted, and the pause in between, without
 /// what randomness adds to it (upstream's `EvictionsRetry`).
@@ -157,7 +157,8 @@ async fn budgets_of(call: &Call<'_>, row: &Resource<'_>, pod: &Object) -> Result
     let page = call.api.registry.list(&target, &ListOptions::default()).await?;
     let mut found = Vec::new();
     for element in page.items.iter() {
-        let budget = codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
+        let budget =
+            codec::decode(storage, StoredRef::element(&element)).map_err(crate::response::encode::failed)?;
         if budget::covers(&budget, pod) {
             found.push(budget);
         }

@@ -11,9 +11,9 @@ use registry::{StoredRef, Target, codec};
 use schema::object::Object;
 
 use super::{componentstatus, connect};
-use crate::api::Call;
 use crate::cpu_pool::HEAVY_READ_BYTES;
-use crate::dispatch::Response;
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     match call.endpoint().act {
@@ -32,8 +32,8 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     let endpoint = call.endpoint();
     match endpoint.act {
         EndpointOperation::Scale => {
-            let object =
-                codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
+            let object = codec::decode(storage, StoredRef::element(&element))
+                .map_err(crate::response::encode::failed)?;
             if let Some(path) = strategy::missing_replicas(call.resource(), &object) {
                 let text = format!("the spec replicas field {path:?} does not exist");
                 return Err(Status::internal_error(text).into());
@@ -64,5 +64,5 @@ pub(super) async fn tree(call: &Call<'_>, row: &Resource<'_>, name: &str) -> Res
     let target = Target { resource: row, namespace: &call.info.namespace, name };
     let element = call.api.registry.get(&target, "").await?;
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
-    codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)
+    codec::decode(storage, StoredRef::element(&element)).map_err(crate::response::encode::failed)
 }

@@ -9,10 +9,10 @@ use futures::FutureExt as _;
 use registry::generic::ListPage;
 
 use super::{componentstatus, watch};
-use crate::api::Call;
-use crate::dispatch::Response;
-use crate::respond::{CacheName, Reply};
-use crate::route::Action;
+use crate::response::{CacheName, Reply};
+use crate::routing::dispatch::Response;
+use crate::routing::route::Action;
+use crate::scope::Call;
 
 pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     let options = list_options(call)?;

@@ -17,9 +17,9 @@ use schema::patch::{self, strategic, typed};
 use super::apply::ApplyFormat;
 use super::write::Writer;
 use super::{apply, audit_object, ensure_namespace, to_storage_version, update, view};
-use crate::api::Call;
 use crate::body::{self, Decoded, Expected, FieldValidation};
-use crate::dispatch::{Body, Response};
+use crate::routing::dispatch::{Body, Response};
+use crate::scope::Call;
 
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";

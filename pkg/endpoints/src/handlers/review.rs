@@ -13,8 +13,8 @@ use registry::meta;
 use schema::object::{Object, get, get_str};
 
 use super::admission::Admission;
-use crate::api::Call;
-use crate::dispatch::Response;
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 use access::ReviewSubject;
 
 /// Answers a review, given as decoded.

@@ -2,7 +2,6 @@
 //! upstream's `registry/core/serviceaccount/storage/token.go`). A dry run gets one as well.
 
 use component_base::features::{Gate, Gates};
-use std::sync::Arc;
 
 use api::options::CreateOptions;
 use api::resources;
@@ -10,17 +9,18 @@ use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::{GroupKind, GroupResource, split_api_version};
 use apimachinery::status::{Reason, Status};
 use apimachinery::time::UnixTime;
-use authentication::service_account::{Claims, Grant, Issuer, Reference, WARN_AFTER_SECONDS};
+use authentication::service_account::{Claims, Grant, Reference, WARN_AFTER_SECONDS};
 use jsontree::Value;
 use registry::generic::Admit;
-use registry::{Entropy, StoredRef, Target, codec, meta};
+use registry::{StoredRef, Target, codec, meta};
 use schema::object::{self, Object, get_i64, get_object, get_str};
 
 use super::admission::Admission;
 use super::ensure_namespace;
 use super::write::{Dedup, Writer, dedup_owners};
-use crate::api::Call;
-use crate::dispatch::Response;
+use crate::api::TokenRequests;
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -32,23 +32,6 @@ const LIFETIME_MAX: i64 = 1 << 32;
 /// How long a token lives that kubelets ask for on behalf of programs that may not know that tokens
 /// expire: a year, in seconds.
 const EXTENDED_LIFETIME: i64 = 365 * 24 * 60 * 60;
-
-/// How tokens are issued.
-#[derive(Clone)]
-pub struct TokenRequests {
-    /// Signs them.
-    pub issuer: Issuer,
-    /// Whom they are meant for unless the request says so: the names of this API.
-    pub api_audiences: Vec<String>,
-    /// `--service-account-max-token-expiration` in seconds; 0 for no limit.
-    pub lifetime_max: i64,
-    /// `--service-account-extend-token-expiration`.
-    pub extend: bool,
-    /// The longest that an extended token may live, in seconds; it is a year anyway.
-    pub extended_max: i64,
-    /// Where their ids come from.
-    pub entropy: Arc<dyn Entropy>,
-}
 
 /// Answers a request, given as decoded.
 ///

@@ -13,10 +13,10 @@ use schema::object::Object;
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{audit_object, ensure_namespace, to_storage_version, view};
-use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
-use crate::dispatch::{Body, Response};
-use crate::negotiate::{self, Format};
+use crate::negotiation::{self, Format};
+use crate::routing::dispatch::{Body, Response};
+use crate::scope::Call;
 use crate::warning::Warnings;
 
 pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
@@ -26,7 +26,7 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "UpdateOptions"), "", &errors).into());
     }
-    let format = negotiate::input(call.headers, call.formats)?;
+    let format = negotiation::input(call.headers, call.formats)?;
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
     let object = read(call, &bytes, format, validation, &call.warnings)?;
@@ -136,7 +136,8 @@ pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Resp
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };
     if call.endpoint().act == EndpointOperation::Scale {
-        let object = codec::decode(storage, outcome.stored.as_ref()).map_err(crate::encode::failed)?;
+        let object =
+            codec::decode(storage, outcome.stored.as_ref()).map_err(crate::response::encode::failed)?;
         let scale = strategy::scale_of(call.resource(), &object).map_err(Status::bad_request)?;
         return call.reply()?.tree(code, &scale);
     }

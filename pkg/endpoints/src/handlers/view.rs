@@ -11,8 +11,8 @@ use kinds::strategy;
 use registry::meta;
 use schema::object::Object;
 
-use crate::api::Call;
-use crate::encode;
+use crate::response::encode;
+use crate::scope::Call;
 
 /// Whether the endpoint shows Scales.
 pub(super) fn scales(call: &Call<'_>) -> bool {

@@ -8,13 +8,13 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use crate::api::Call;
-use crate::dispatch::Response;
-use crate::negotiate::{CBOR_SEQUENCE, Format, not_acceptable};
+use crate::negotiation::{CBOR_SEQUENCE, Format, not_acceptable};
+use crate::routing::dispatch::Response;
+use crate::scope::Call;
 use crate::warning;
-use crate::watch_body::{Listing, WatchBody};
-use crate::watch_frame::Encoder;
-use crate::watch_metrics::Scope;
+use crate::watch::body::{Listing, WatchBody};
+use crate::watch::frame::Encoder;
+use crate::watch::metrics::Scope;
 
 /// For a watch that is to last longer than time can be counted: a hundred years.
 const TIMEOUT_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);

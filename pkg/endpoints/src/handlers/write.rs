@@ -11,8 +11,8 @@ use component_base::features::Gates;
 use jsontree::Value;
 use schema::object::Object;
 
-use crate::api::Call;
 use crate::body;
+use crate::scope::Call;
 
 /// Who writes through which endpoint, and when.
 pub(super) struct Writer<'c> {

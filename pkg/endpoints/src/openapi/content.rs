@@ -17,7 +17,7 @@ use super::foreign::Foreign;
 use super::model::{Answer, Operation, PathItem, Queries};
 use super::subject::Subject;
 use super::{media_types, paths};
-use crate::negotiate::Formats;
+use crate::negotiation::Formats;
 
 /// Kinds that every group answers with but that belong to `v1` alone.
 const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];

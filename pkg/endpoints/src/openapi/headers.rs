@@ -11,7 +11,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use super::Tag;
 use crate::header;
-use crate::negotiate::accept_clauses;
+use crate::negotiation::accept_clauses;
 
 pub(super) const DAY_SECONDS: i64 = 24 * 60 * 60;
 

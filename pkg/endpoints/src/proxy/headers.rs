@@ -12,8 +12,8 @@ use http::{Method, Request};
 
 use super::rewrite;
 use super::url::Url;
-use crate::dispatch::Body;
 use crate::header;
+use crate::routing::dispatch::Body;
 
 /// Headers that are about one connection.
 const HOP_BY_HOP: [HeaderName; 9] = [

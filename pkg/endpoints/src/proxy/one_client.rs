@@ -7,7 +7,7 @@ use client::{Client, Error};
 use http::Request;
 
 use super::{Network, Trust, UpgradeError};
-use crate::dispatch::{Body, Response};
+use crate::routing::dispatch::{Body, Response};
 
 /// The network as one client sees it, whose trust is not for requests to choose.
 pub struct OneClient(pub Client);

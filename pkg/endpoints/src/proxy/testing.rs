@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
 use super::{Network, Trust, UpgradeError};
-use crate::dispatch::Body;
+use crate::routing::dispatch::Body;
 
 /// Answers a request that was passed on.
 type Answer = dyn Fn(Request<Incoming>) -> Response<Body> + Send + Sync;
@@ -35,7 +35,11 @@ impl TestNetwork {
 
 #[async_trait]
 impl Network for TestNetwork {
-    async fn send(&self, _: Trust, mut request: Request<Body>) -> Result<crate::dispatch::Response, String> {
+    async fn send(
+        &self,
+        _: Trust,
+        mut request: Request<Body>,
+    ) -> Result<crate::routing::dispatch::Response, String> {
         if request.uri().port_u16() == Some(1) {
             return Err("dial tcp 10.0.0.1:1: connect: connection refused".to_owned());
         }
@@ -61,7 +65,7 @@ impl Network for TestNetwork {
         &self,
         trust: Trust,
         request: Request<Body>,
-    ) -> Result<crate::dispatch::Response, UpgradeError> {
+    ) -> Result<crate::routing::dispatch::Response, UpgradeError> {
         self.send(trust, request).await.map_err(UpgradeError::Dial)
     }
 

@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 
 use super::testing::TestNetwork;
 use super::*;
-use crate::respond::full;
+use crate::response::full;
 
 /// A request for a proxied place, and where that is on the backend.
 fn asked(method: Method, uri: &str, headers: &[(&'static str, &'static str)]) -> Parts {

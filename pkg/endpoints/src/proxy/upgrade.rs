@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::url::Url;
 use super::{Incoming, Network, UpgradeError, answer_of, headers};
-use crate::dispatch::{Response, Tunnel};
+use crate::routing::dispatch::{Response, Tunnel};
 
 /// How long the ends may take to hear that it is over.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -50,7 +50,7 @@ pub(crate) async fn upgrade(
             drop(open);
         });
         let head = answer.into_parts().0.headers;
-        let nothing = crate::respond::full(bytes::Bytes::new());
+        let nothing = crate::response::full(bytes::Bytes::new());
         let mut answer = answer_of(StatusCode::SWITCHING_PROTOCOLS, head, nothing);
         answer.extensions_mut().insert(tunnel);
         return Ok(answer);

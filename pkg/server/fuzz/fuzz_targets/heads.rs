@@ -5,10 +5,10 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../src/heads/chunks.rs"]
+#[path = "../../src/http1/chunks.rs"]
 #[allow(dead_code, reason = "the server needs more of it")]
 mod chunks;
-#[path = "../../src/heads/head.rs"]
+#[path = "../../src/http1/head.rs"]
 #[allow(dead_code, reason = "the server needs more of it")]
 mod head;
 

@@ -19,12 +19,18 @@ use apimachinery::time::parse_duration;
 use super::Rejection;
 use crate::connection::Peer;
 use crate::env::Env;
-use crate::inflight::{is_long_running, is_mutating};
+use crate::limits::inflight::{is_long_running, is_mutating};
 
 /// The header that names a request in audit, and comes back with the answer.
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// The context of a request, with the reason to reject it right away, if there is one.
+pub(super) struct ContextOutcome {
+    pub(super) context: RequestContext,
+    pub(super) flaw: Option<Rejection>,
+}
 
 /// Reads a request's head. With it comes what keeps the request from being looked at any further, if
 /// something does. A request may take `timeout_max`; `?timeout=` can only shorten that.
@@ -34,7 +40,7 @@ pub(super) fn context(
     received: Instant,
     timeout_max: Duration,
     env: &Env,
-) -> (RequestContext, Option<Rejection>) {
+) -> ContextOutcome {
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let (info, flaw) = match info(parts, &query) {
         Ok(info) => (info, None),
@@ -59,7 +65,8 @@ pub(super) fn context(
         body: BodyLength::default(),
     };
     let garbled = garbled(&context);
-    (context, flaw.or(garbled).or(late))
+    let flaw = flaw.or(garbled).or(late);
+    ContextOutcome { context, flaw }
 }
 
 /// A read may leave out what it cannot read, as upstream's do. What changes something may not: a collection would
@@ -139,7 +146,7 @@ mod tests {
     fn read(target: &str, headers: &[&str]) -> RequestContext {
         let parts = request("GET", target, headers).into_parts().0;
         let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
-        context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env()).0
+        context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env()).context
     }
 
     #[test]

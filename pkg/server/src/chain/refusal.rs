@@ -11,12 +11,12 @@ use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use authorization::{Authorized, Unauthorized};
-use endpoints::dispatch::Response;
+use endpoints::routing::dispatch::Response;
 
 use super::Chain;
-use crate::audit::AuditRecord;
+use super::observer::Observer;
+use crate::pages::routes::panicked;
 use crate::respond;
-use crate::routes::panicked;
 
 /// Why a request was not dispatched.
 pub(super) enum Rejection {
@@ -99,27 +99,22 @@ impl From<ErrorHeaders> for HeaderMap {
 
 impl Chain {
     /// The answer to a request that was not dispatched.
-    pub(super) fn refuse(
-        &self,
-        refusal: Rejection,
-        recording: Option<&AuditRecord>,
-        headers: ErrorHeaders,
-    ) -> Response {
+    pub(super) fn refuse(&self, refusal: Rejection, headers: ErrorHeaders, observer: &Observer) -> Response {
         match refusal {
             Rejection::Panicked(text) => {
-                recording.inspect(|recording| recording.panicked(&text));
-                respond::status(&panicked(&self.metrics), &headers.into())
+                observer.panicked(&text);
+                respond::status(&panicked(self.metrics()), &headers.into())
             }
             Rejection::Status(status) => {
-                recording.inspect(|recording| recording.refused(&status));
+                observer.rejected(&status);
                 respond::status(&status, &headers.into())
             }
             Rejection::TooMany { retry_after } => {
-                self.metrics.dropped.fetch_add(1, Relaxed);
+                self.metrics().dropped.fetch_add(1, Relaxed);
                 respond::too_many_requests(retry_after)
             }
             Rejection::TooLate(status) => {
-                recording.inspect(|recording| recording.refused(&status));
+                observer.rejected(&status);
                 let mut body = serde_json::to_vec(&status).unwrap_or_default();
                 body.push(b'\n');
                 respond::text(status.code, body)

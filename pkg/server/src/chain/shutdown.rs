@@ -1,18 +1,16 @@
 //! Which requests are turned away before anybody looks who sends them: those that come while the server goes
 //! down (apiserver `server/filters/with_retry_after.go`).
 
-use std::time::Duration;
-
 use http::HeaderValue;
 use http::header::USER_AGENT;
 use http::request::Parts;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::observer::Observer;
 use super::{Answer, Chain, RequestResources};
+use crate::chain::response_body::ResponseBody;
 use crate::connection::{ActiveRequest, Peer};
-use crate::metrics::Answered;
 use crate::respond;
-use crate::response_body::ResponseBody;
 
 /// A request that the end of the server waits for, while it lives; `None` for others.
 pub(crate) type UnderWay = Option<TaskTrackerToken>;
@@ -35,18 +33,11 @@ impl Chain {
 }
 
 /// The answer to a request that comes too late: come again, to another server.
-pub(super) fn turned_away(peer: &Peer, answered: Answered, active: ActiveRequest) -> Answer {
+pub(super) fn turned_away(peer: &Peer, mut observer: Observer, active: ActiveRequest) -> Answer {
     let mut response = respond::shutting_down();
     peer.close_after_response(response.headers_mut());
-    let answered = answered.with(response.status(), Duration::ZERO, Duration::ZERO);
-    let held = RequestResources {
-        recording: None,
-        answered,
-        _active: active,
-        _under_way: None,
-        lease: None,
-        tracked: None,
-    };
+    observer.turned_away(response.status());
+    let held = RequestResources { observer, _active: active, _under_way: None, lease: None };
     response.map(|body| ResponseBody::new(body, None, held))
 }
 

@@ -10,8 +10,8 @@ use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::user_info::{GROUP_MASTERS, GROUP_MONITORING, UserInfo};
 use component_base::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
-use endpoints::dispatch::Response;
 use endpoints::observed::{ObservedBody, SendResult};
+use endpoints::routing::dispatch::Response;
 
 use super::Rejection;
 use crate::env::Env;

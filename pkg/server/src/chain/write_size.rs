@@ -9,7 +9,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 
 use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
-use endpoints::dispatch::{BODY_BYTES_MAX, Body, BoxError, Dispatch, Request};
+use endpoints::routing::dispatch::{BODY_BYTES_MAX, Body, BoxError, Dispatch, Request};
 
 /// Whether a change is heavy. Reads what there is of a body that is or may be large, so that whoever gets a
 /// thread to work on it has all of it; the handler finds the body as it was.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use component_base::metrics::Histogram;
 
 use super::authentications::BOUNDS;
-use crate::impersonation::Mode;
+use crate::chain::impersonation::Mode;
 
 /// A family of counters and one of histograms, whose names differ in the end, and what they count.
 const ATTEMPTS: (&str, &str) = ("apiserver_impersonation_attempts", "impersonation attempts");

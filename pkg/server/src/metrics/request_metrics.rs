@@ -64,11 +64,16 @@ impl Answered {
     }
 
     /// There is an answer after this time, with a body that is still to be sent. The request has `waited` for its seat.
-    pub(crate) fn with(mut self, code: StatusCode, waited: Duration, answering: Duration) -> Self {
+    pub(crate) fn answered(&mut self, code: StatusCode, waited: Duration, answering: Duration) {
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         self.code = Some(code);
-        (self.waited_micros, self.answering_micros) = (micros(waited), micros(answering));
-        self
+        self.waited_micros = micros(waited);
+        self.answering_micros = micros(answering);
+    }
+
+    /// When the request was received.
+    pub(crate) fn received(&self) -> Instant {
+        self.received
     }
 
     /// The answer is that the server gives it up to save itself.

@@ -10,10 +10,10 @@ use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
 use http_body_util::BodyExt;
 
 use super::{kubelet_of, location, options, pod_named};
-use crate::api::Call;
-use crate::dispatch::{Body, BoxError, Response};
 use crate::proxy::{Trust, url::Url};
-use crate::respond;
+use crate::response;
+use crate::routing::dispatch::{Body, BoxError, Response};
+use crate::scope::Call;
 
 /// How much of a refusal is read, in bytes (upstream's `maxReadLength`).
 const REFUSAL_BYTES_MAX: usize = 50_000;
@@ -32,7 +32,7 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
     let pod = pod_named(call, call.name()).await?;
     let container = location::container(&pod, &wanted.container)?;
     let Some(node) = location::node_of(&pod) else {
-        let mut nothing = http::Response::new(respond::full(bytes::Bytes::new()));
+        let mut nothing = http::Response::new(response::full(bytes::Bytes::new()));
         *nothing.status_mut() = StatusCode::NO_CONTENT;
         return Ok(nothing);
     };
@@ -49,7 +49,7 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
 /// The kubelet's answer, if it is a log.
 async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
     let failed = |error: &str| Box::new(Status::unmapped(format!("Get \"{url}\": {error}")));
-    let mut request = http::Request::new(respond::full(bytes::Bytes::new()));
+    let mut request = http::Request::new(response::full(bytes::Bytes::new()));
     *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;
     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let network = call.api.backends.network.as_ref();

@@ -15,7 +15,7 @@ use schema::object::{Object, get_object, get_str};
 
 use super::super::admission::Admission;
 use super::texts;
-use crate::api::Call;
+use crate::scope::Call;
 
 /// Whom a review may be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use registry::generic::Admit;
 use schema::object::{Object, get_str};
 
 use super::super::admission::Admission;
-use crate::api::Call;
+use crate::scope::Call;
 
 /// Asks the server's own authorizer for a list of what it allows. The answer has nothing of the question
 /// (as upstream's).

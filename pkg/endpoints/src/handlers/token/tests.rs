@@ -1,8 +1,11 @@
 //! Claims about requests for tokens; how they are answered is tested on a whole server.
 #![allow(clippy::unwrap_used)]
 
-use authentication::service_account::{Signer, SigningKey};
+use std::sync::Arc;
+
+use authentication::service_account::{Issuer, Signer, SigningKey};
 use jsontree::json;
+use registry::Entropy;
 
 use super::*;
 

@@ -179,8 +179,8 @@ async fn a_broken_handshake_hurts_nobody_else() {
     drop(open);
     server.lifecycle.drain();
     timeout(PATIENCE, server.serving).await.unwrap().unwrap();
-    assert!(server.chain.metrics.tls_handshake_errors.load(Relaxed) >= 1);
-    assert_eq!(server.chain.metrics.connections.load(Relaxed), 0);
+    assert!(server.chain.metrics().tls_handshake_errors.load(Relaxed) >= 1);
+    assert_eq!(server.chain.metrics().connections.load(Relaxed), 0);
 }
 
 #[tokio::test]

@@ -1,0 +1,317 @@
+//! Answers: status line, headers, body. The one place where an error becomes a response.
+
+pub(crate) mod chunks;
+pub(crate) mod compressed;
+pub(crate) mod encode;
+pub(crate) mod forms;
+pub(crate) mod gzip;
+mod list;
+pub(crate) mod list_body;
+pub(crate) mod table;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use api::resources::{Handle, Resource, StorageSpec};
+use apimachinery::status::{Reason, Status};
+use apimachinery::user_info::UserInfo;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
+};
+use http_body_util::{BodyExt, Full};
+use registry::{Budget, Element, StoredRef};
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
+use schema::object::Object;
+use schema::table::Message;
+use schema::yaml;
+
+use crate::cpu_pool::CpuPool;
+use crate::negotiation::{self, Format, Formats, Offer, Representation, Transform};
+use crate::response::encode::{Outgoing, Shape};
+use crate::response::table::TableRequest;
+use crate::routing::dispatch::{Body, Response};
+use crate::trace::Trace;
+use crate::{header, warning};
+
+pub(crate) use list::CacheName;
+
+/// Bodies above this size are compressed for clients that take gzip (upstream's threshold).
+const GZIP_ABOVE_BYTES: usize = 128 * 1024;
+
+/// A body that is already complete.
+pub fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// What every answer to one request shares.
+#[derive(Clone)]
+pub(crate) struct Reply<'r> {
+    /// The row of the endpoint that was asked.
+    pub(crate) endpoint: &'r Handle,
+    /// The request's headers.
+    pub(crate) headers: &'r HeaderMap,
+    /// How to answer.
+    pub(crate) representation: Representation,
+    /// Texts for `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+    /// What tables need.
+    pub(crate) table: TableRequest,
+    /// What encoded forms may take.
+    pub(crate) budget: &'r Arc<Budget>,
+    /// What is recorded of the request.
+    pub(crate) trace: &'r Trace,
+}
+
+impl Reply<'_> {
+    /// One stored object.
+    pub(crate) fn stored(
+        &self,
+        code: u16,
+        storage: &StorageSpec<'_>,
+        stored: StoredRef<'_>,
+    ) -> Result<Response, Box<Status>> {
+        let endpoint = self.endpoint.row();
+        self.traced(|| self.outgoing(code, &Outgoing { endpoint, storage, stored, kept: None }))
+    }
+
+    /// One element, whose encoded forms are shared.
+    pub(crate) fn element(
+        &self,
+        code: u16,
+        storage: &StorageSpec<'_>,
+        element: &Element,
+    ) -> Result<Response, Box<Status>> {
+        let revision = element.revision();
+        let outgoing = Outgoing::element(self.endpoint.row(), storage, element, revision, self.budget);
+        self.traced(|| self.outgoing(code, &outgoing))
+    }
+
+    /// Makes an answer within its own span.
+    fn traced(&self, make: impl FnOnce() -> Result<Response, Box<Status>>) -> Result<Response, Box<Status>> {
+        self.trace.serialized(self.endpoint.row().group_version, make)
+    }
+
+    /// What `make` makes of this, on a thread of the pool.
+    ///
+    /// # Errors
+    /// 429 when too much waits for one, and those of `make`.
+    pub(crate) async fn respond_in_pool(
+        &self,
+        pool: &CpuPool,
+        user: &UserInfo,
+        make: impl for<'r> FnOnce(Reply<'r>) -> BoxFuture<'r, Result<Response, Box<Status>>> + Send + 'static,
+    ) -> Result<Response, Box<Status>> {
+        let (endpoint, headers) = (self.endpoint.clone(), self.headers.clone());
+        let (representation, table, budget) = (self.representation, self.table, Arc::clone(self.budget));
+        let (warnings, trace) = (self.warnings.clone(), self.trace.clone());
+        let work = async move {
+            let (endpoint, headers, budget, trace) = (&endpoint, &headers, &budget, &trace);
+            make(Reply { endpoint, headers, representation, warnings, table, budget, trace }).await
+        };
+        pool.run(&user.name, work).await?
+    }
+
+    fn outgoing(&self, code: u16, outgoing: &Outgoing<'_>) -> Result<Response, Box<Status>> {
+        let Representation { format, transform, transform_version, .. } = self.representation;
+        let mut out = Vec::with_capacity(outgoing.stored.value.len() * 2 + 64);
+        let shape = match transform {
+            Transform::None => Shape::Whole,
+            Transform::PartialObject => Shape::Metadata(transform_version),
+            Transform::PartialList => {
+                return Err(not_a_list(outgoing.endpoint));
+            }
+            Transform::Table => {
+                let meta = table::metadata_of(outgoing);
+                table::write(self.endpoint, &[*outgoing], &meta, self.table, true, &mut out)?;
+                return self.json(code, out);
+            }
+        };
+        match format {
+            Format::Protobuf | Format::Cbor => encode::object(outgoing, shape, format, &mut out)?,
+            _ => {
+                encode::object(outgoing, shape, Format::Json, &mut out)?;
+                return self.json(code, out);
+            }
+        }
+        Ok(self.bytes(code, out))
+    }
+
+    /// A body of JSON, without its final newline, in the negotiated text format.
+    fn json(&self, code: u16, mut json: Vec<u8>) -> Result<Response, Box<Status>> {
+        if self.representation.format == Format::Yaml {
+            let mut out = Vec::with_capacity(json.len());
+            yaml::from_json(&json, &mut out).map_err(encode::failed)?;
+            return Ok(self.bytes(code, out));
+        }
+        json.push(b'\n');
+        Ok(self.bytes(code, json))
+    }
+
+    /// An object that is not stored in this shape, such as a Scale.
+    pub(crate) fn tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
+        self.traced(|| self.of_tree(code, object))
+    }
+
+    fn of_tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
+        let mut out = Vec::new();
+        match self.representation.transform {
+            Transform::PartialObject => {
+                let partial = encode::partial(object.clone(), self.representation.transform_version);
+                self.tree_into(&PARTIAL, &partial, &mut out)?;
+            }
+            Transform::PartialList => return Err(not_a_list(self.endpoint.row())),
+            Transform::Table => {
+                table::write_tree(self.endpoint, object, self.table, &mut out)?;
+                return self.json(code, out);
+            }
+            Transform::None => self.tree_into(self.endpoint.row().message, object, &mut out)?,
+        }
+        Ok(self.bytes(code, out))
+    }
+
+    /// A table of objects that are not stored.
+    fn table(&self, objects: Vec<Object>) -> Result<Response, Box<Status>> {
+        let (mut table, mut out) = (table::Writer::new(self.endpoint, self.table), Vec::new());
+        table.begin(&Object::new(), true, &mut out)?;
+        for object in objects {
+            table.row(&table::Item::Tree(object), &mut out)?;
+        }
+        table.end(&mut out);
+        self.json(200, out)
+    }
+
+    fn tree_into(
+        &self,
+        message: &'static Message,
+        object: &Object,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Box<Status>> {
+        encode::tree(message, object, self.representation.format, out)
+    }
+
+    /// A Status that is not a failure.
+    pub(crate) fn success(&self, status: &Status) -> Response {
+        self.trace
+            .refused(|| status_response(self.headers, Some(self.representation), status, &self.warnings))
+    }
+
+    /// A body in the negotiated format, indented and compressed as asked for.
+    fn bytes(&self, code: u16, body: Vec<u8>) -> Response {
+        let body = if self.representation.pretty { pretty(body) } else { body };
+        let gzip = body.len() > GZIP_ABOVE_BYTES && takes_gzip(self.headers);
+        match if gzip { compress(&body) } else { None } {
+            Some(zipped) => self.response(code, full(zipped), true),
+            None => self.response(code, full(body), false),
+        }
+    }
+
+    /// A response with a body in the negotiated format.
+    fn response(&self, code: u16, body: Body, gzip: bool) -> Response {
+        let mut response = http::Response::new(body);
+        *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::OK);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.representation.format.media_type()));
+        if gzip {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        warning::add(headers, &self.warnings);
+        response
+    }
+}
+
+/// 406 for asking one object as a list.
+pub(crate) fn not_a_list(endpoint: &Resource) -> Box<Status> {
+    wrong_shape("PartialObjectMetadataList", "is not a list", endpoint)
+}
+
+/// 406 for asking one object as a list or the reverse; upstream names its internal Go type.
+fn wrong_shape(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
+    let package = match endpoint.group.split('.').next().unwrap_or("") {
+        "" => "core",
+        group => group,
+    };
+    let list = if is == "is a list" { "List" } else { "" };
+    let message =
+        format!("you requested {wanted}, but the requested object {is} (*{package}.{}{list})", endpoint.kind);
+    Status::failure(406, Reason::NotAcceptable, message).into()
+}
+
+/// Indents JSON by two spaces; other bytes stay as they are.
+fn pretty(body: Vec<u8>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(body.len() * 2);
+    schema::json_write::indent(&body, &mut out);
+    out
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    header::texts(headers, ACCEPT_ENCODING).any(|value| value.split(',').any(|token| token.trim() == "gzip"))
+}
+
+/// `None` when compression fails, which for a vector it does not.
+fn compress(body: &[u8]) -> Option<Vec<u8>> {
+    let mut encoder =
+        flate2::write::GzEncoder::new(Vec::with_capacity(body.len() / 4), flate2::Compression::fast());
+    encoder.write_all(body).ok()?;
+    encoder.finish().ok()
+}
+
+/// [`status_in`] the formats that are spoken everywhere: by whatever is in front of the API, and where the
+/// path names no resource.
+pub fn status_response(
+    headers: &HeaderMap,
+    representation: Option<Representation>,
+    status: &Status,
+    warnings: &[String],
+) -> Response {
+    status_in(Formats::default(), headers, representation, status, warnings)
+}
+
+/// A Status as a response in the format that the client accepts. Nobody makes a table of an error, so an
+/// `Accept` that wants nothing else fits nothing; as where it fits nothing at all, the answer is indented
+/// JSON then, without a final newline (upstream's `WriteObjectNegotiated`).
+pub(crate) fn status_in(
+    formats: Formats,
+    headers: &HeaderMap,
+    representation: Option<Representation>,
+    status: &Status,
+    warnings: &[String],
+) -> Response {
+    let negotiate = || negotiation::output(headers, None, Offer::Objects, formats);
+    let negotiated = representation.map_or_else(negotiate, Ok);
+    let acceptable = negotiated.is_ok();
+    let negotiated = negotiated.unwrap_or(Representation { pretty: true, ..Representation::JSON });
+    let mut out = Vec::new();
+    let mut format = negotiated.format;
+    if encode::tree(encode::status_message(), &encode::status_tree(status), format, &mut out).is_err() {
+        format = Format::Json;
+        out = serde_json::to_vec(status).unwrap_or_default();
+    }
+    let mut body = if negotiated.pretty && format == Format::Json { pretty(out) } else { out };
+    if !acceptable && body.last() == Some(&b'\n') {
+        body.pop();
+    }
+    let mut response = http::Response::new(full(body));
+    let code = if status.code == 0 { 200 } else { status.code };
+    *response.status_mut() =
+        http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    if status.retry_after_seconds() > 0 {
+        headers.insert(RETRY_AFTER, HeaderValue::from(status.retry_after_seconds()));
+    }
+    warning::add(headers, warnings);
+    response
+}
+
+/// Plain text, as upstream answers where no API group is at home.
+pub fn plain(code: u16, text: impl Into<Bytes>) -> Response {
+    let mut response = http::Response::new(full(text));
+    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}

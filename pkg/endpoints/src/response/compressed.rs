@@ -1,0 +1,314 @@
+//! Compressed lists: streamed to who asks once, remembered for who asks again.
+//!
+//! What is remembered is the deflated items of a whole list, by what was asked for and by the version of
+//! the items; head, resource version and all, is made anew each time. A list that does not change is
+//! then sent to any number of clients without looking at its items.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::response::chunks::{CHUNK_BYTES, Source, cut, yield_now};
+use crate::response::gzip::{Deflate, HEADER, Plain, trailer};
+use crate::routing::dispatch::BoxError;
+
+/// How many lists are known, whether remembered or only asked for once.
+const LISTS_MAX: usize = 1024;
+
+/// The second part of a compressed list.
+#[derive(Clone)]
+pub(crate) struct DeflatedItems {
+    deflated: Bytes,
+    plain: Plain,
+}
+
+impl DeflatedItems {
+    /// Its length before it was compressed.
+    pub(crate) fn plain_len(&self) -> usize {
+        self.plain.len
+    }
+}
+
+/// The remembered lists. Cheap to clone.
+#[derive(Clone)]
+pub struct CompressedLists(Arc<Mutex<Lists>>);
+
+struct Lists {
+    bytes_max: usize,
+    bytes: usize,
+    /// Counts what is asked, to tell old from new.
+    asked: u64,
+    lists: HashMap<String, List>,
+}
+
+struct List {
+    version: i64,
+    last_asked: u64,
+    /// Somebody is about to fill in `rest`.
+    taken: bool,
+    rest: Option<DeflatedItems>,
+}
+
+/// A list that was asked for, by its name and the version of its items.
+#[derive(Clone)]
+pub(crate) struct ListKey {
+    /// Where lists are remembered.
+    pub(crate) lists: CompressedLists,
+    /// What was asked for and in which representation; complete lists of one name and version have the
+    /// same second part.
+    pub(crate) name: String,
+    /// The version of the items.
+    pub(crate) version: i64,
+}
+
+impl CompressedLists {
+    /// What the remembered lists take, and what they may take, in bytes.
+    pub fn bytes(&self) -> (usize, usize) {
+        let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (lists.bytes, lists.bytes_max)
+    }
+
+    /// Remembers up to so many bytes.
+    pub fn new(bytes_max: usize) -> Self {
+        let lists = Lists { bytes_max, bytes: 0, asked: 0, lists: HashMap::new() };
+        CompressedLists(Arc::new(Mutex::new(lists)))
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Lists) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ListKey {
+    /// What is remembered of the list.
+    pub(crate) fn rest(&self) -> Option<DeflatedItems> {
+        self.lists.with(|lists| {
+            lists.asked += 1;
+            let asked = lists.asked;
+            let list = lists.lists.get_mut(&self.name).filter(|list| list.version == self.version)?;
+            list.last_asked = asked;
+            list.rest.clone()
+        })
+    }
+
+    /// Notes that the list had to be made. From the second time on, one of those who make it gets the
+    /// right to have it remembered.
+    pub(crate) fn miss(self) -> Option<CacheFill> {
+        let again = self.lists.with(|lists| {
+            let (version, last_asked) = (self.version, lists.asked);
+            match lists.lists.get_mut(&self.name) {
+                Some(list) if list.version == version => {
+                    let free = !list.taken && list.rest.is_none();
+                    list.taken |= free;
+                    free
+                }
+                // An older version than what is there is not worth remembering.
+                Some(list) if list.version > version => false,
+                _ => {
+                    lists.insert(&self.name, List { version, last_asked, taken: false, rest: None });
+                    false
+                }
+            }
+        });
+        again.then(|| CacheFill { wanted: self, deflated: Vec::new() })
+    }
+}
+
+impl Lists {
+    fn insert(&mut self, name: &str, list: List) {
+        self.remove(name);
+        while self.lists.len() >= LISTS_MAX && self.evict() {}
+        self.lists.insert(name.to_owned(), list);
+    }
+
+    fn remove(&mut self, name: &str) {
+        let rest = self.lists.remove(name).and_then(|list| list.rest);
+        self.bytes -= rest.map_or(0, |rest| rest.deflated.len());
+    }
+
+    /// Forgets what was not asked for the longest; whether there was anything.
+    fn evict(&mut self) -> bool {
+        let oldest = self.lists.iter().min_by_key(|(_, list)| list.last_asked);
+        let Some(name) = oldest.map(|(name, _)| name.clone()) else { return false };
+        self.remove(&name);
+        true
+    }
+
+    /// Remembers a list, unless it has changed meanwhile or is larger than everything together may be.
+    fn keep(&mut self, name: &str, version: i64, rest: DeflatedItems) {
+        let len = rest.deflated.len();
+        let Some(list) = self.lists.get(name).filter(|list| list.version == version) else { return };
+        if len > self.bytes_max || list.rest.is_some() {
+            return;
+        }
+        let last_asked = list.last_asked;
+        self.remove(name);
+        while self.bytes + len > self.bytes_max && self.evict() {}
+        self.bytes += len;
+        self.lists.insert(name.to_owned(), List { version, last_asked, taken: false, rest: Some(rest) });
+    }
+}
+
+/// The right to have a list remembered, and what there is of it so far.
+pub(crate) struct CacheFill {
+    wanted: ListKey,
+    deflated: Vec<u8>,
+}
+
+impl CacheFill {
+    /// Adds a piece. False when the list turns out to be too large.
+    fn add(&mut self, piece: &[u8]) -> bool {
+        self.deflated.extend_from_slice(piece);
+        self.deflated.len() <= self.wanted.lists.with(|lists| lists.bytes_max)
+    }
+
+    fn keep(&mut self, plain: Plain) {
+        let rest = DeflatedItems { deflated: std::mem::take(&mut self.deflated).into(), plain };
+        let ListKey { lists, name, version } = &self.wanted;
+        lists.with(|lists| lists.keep(name, *version, rest));
+    }
+}
+
+impl Drop for CacheFill {
+    fn drop(&mut self) {
+        let ListKey { lists, name, version } = &self.wanted;
+        lists.with(|lists| {
+            if let Some(list) = lists.lists.get_mut(name).filter(|list| list.version == *version) {
+                list.taken = false;
+            }
+        });
+    }
+}
+
+/// A compressed body that is made while it is sent.
+pub(crate) struct Compressed<S> {
+    /// What was made to see that the body is large enough, not compressed yet.
+    made: Vec<u8>,
+    source: Option<S>,
+    /// The header and the deflated head, until they are sent.
+    begin: Vec<u8>,
+    head: Plain,
+    rest: Option<Deflate>,
+    remembering: Option<CacheFill>,
+}
+
+impl<S: Source> Compressed<S> {
+    /// The body of `made`, of which the first `head` bytes are the head, and whatever `source` still
+    /// has.
+    pub(crate) fn new(
+        mut made: Vec<u8>,
+        head: usize,
+        source: Option<S>,
+        remembering: Option<CacheFill>,
+    ) -> Self {
+        let rest = made.split_off(head);
+        let (begin, head) = begin(&made);
+        Compressed { made: rest, source, begin, head, rest: Some(Deflate::new()), remembering }
+    }
+
+    /// Compresses some more.
+    fn next(&mut self) -> Option<Result<Bytes, BoxError>> {
+        self.rest.as_ref()?;
+        let mut plain = std::mem::take(&mut self.made);
+        if plain.is_empty()
+            && let Some(source) = &mut self.source
+        {
+            plain.reserve(CHUNK_BYTES + CHUNK_BYTES / 8);
+            match source.fill(&mut plain, CHUNK_BYTES) {
+                Ok(true) => {}
+                Ok(false) => self.source = None,
+                Err(status) => {
+                    self.rest = None;
+                    return Some(Err(cut(&status)));
+                }
+            }
+        }
+        let mut out = std::mem::take(&mut self.begin);
+        let begin = out.len();
+        if let Some(rest) = &mut self.rest {
+            rest.write(&plain, &mut out);
+        }
+        let end = self.source.is_none().then(|| self.rest.take()).flatten();
+        let end = end.map(|rest| rest.finish(&mut out));
+        if let Some(remembering) = &mut self.remembering
+            && !remembering.add(out.get(begin..).unwrap_or_default())
+        {
+            self.remembering = None;
+        }
+        if let Some(plain) = end {
+            out.extend_from_slice(&trailer(&self.head, &plain));
+            if let Some(mut remembering) = self.remembering.take() {
+                remembering.keep(plain);
+            }
+        }
+        Some(Ok(out.into()))
+    }
+}
+
+/// The header and a deflated head.
+fn begin(head: &[u8]) -> (Vec<u8>, Plain) {
+    let mut out = HEADER.to_vec();
+    let mut deflate = Deflate::new();
+    deflate.write(head, &mut out);
+    let plain = deflate.flush(&mut out);
+    (out, plain)
+}
+
+impl<S: Source + Unpin> Body for Compressed<S> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.next() {
+            // The compressor keeps what it gets for a while; an empty frame would say nothing.
+            Some(Ok(bytes)) if bytes.is_empty() => yield_now(context),
+            made => Poll::Ready(made.map(|made| made.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_none()
+    }
+}
+
+/// A compressed body that was remembered, behind a new head.
+pub(crate) struct CachedBody(std::array::IntoIter<Bytes, 3>);
+
+impl CachedBody {
+    /// The body of `head` and `rest`.
+    pub(crate) fn new(head: &[u8], rest: DeflatedItems) -> Self {
+        let (begin, head) = begin(head);
+        let trailer = trailer(&head, &rest.plain);
+        CachedBody([begin.into(), rest.deflated, Bytes::copy_from_slice(&trailer)].into_iter())
+    }
+}
+
+impl Body for CachedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Ready(self.0.next().map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.len() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_slice().iter().map(|piece| piece.len() as u64).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests;

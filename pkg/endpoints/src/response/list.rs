@@ -1,0 +1,179 @@
+//! Lists as answers: streamed, compressed if they are large and the client takes that.
+
+use std::pin::pin;
+
+use apimachinery::status::Status;
+use http_body_util::BodyExt;
+use jsontree::Value;
+use registry::generic::ListPage;
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST as PARTIAL_LIST;
+use schema::object::Object;
+use schema::yaml;
+use tokio::task::yield_now;
+
+use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
+use crate::negotiation::{Format, Representation, Transform};
+use crate::response::chunks::{CHUNK_BYTES, Chunks, Indented, Source};
+use crate::response::compressed::{CachedBody, Compressed, CompressedLists, ListKey};
+use crate::response::encode::{self, Shape};
+use crate::response::list_body::{Cbor, Json, Listing, Protobuf, Table};
+use crate::routing::dispatch::Response;
+
+/// Where compressed lists are remembered, and what this one is called there.
+pub(crate) struct CacheName<'n> {
+    /// Where.
+    pub(crate) lists: &'n CompressedLists,
+    /// Whatever selects the items: namespace and selectors.
+    pub(crate) selection: String,
+}
+
+impl Reply<'_> {
+    /// A list. `name` is `None` for what is not worth remembering: parts of lists. Gives way while it is made.
+    pub(crate) async fn list(
+        &self,
+        page: ListPage,
+        name: Option<CacheName<'_>>,
+    ) -> Result<Response, Box<Status>> {
+        let made = pin!(self.of_page(page, name));
+        self.trace.serialized_by(self.endpoint.row().group_version, made).await
+    }
+
+    async fn of_page(&self, page: ListPage, name: Option<CacheName<'_>>) -> Result<Response, Box<Status>> {
+        let Representation { format, transform, transform_version, .. } = self.representation;
+        let shape = match transform {
+            Transform::None | Transform::Table => Shape::Whole,
+            Transform::PartialList => Shape::Metadata(transform_version),
+            Transform::PartialObject => {
+                return Err(wrong_shape("PartialObjectMetadata", "is a list", self.endpoint.row()));
+            }
+        };
+        let wanted = name.and_then(|name| self.wanted(&page, name));
+        let listing = Listing { endpoint: self.endpoint.clone(), shape, budget: self.budget.clone() };
+        match (transform, format) {
+            // Ages change from second to second.
+            (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None).await,
+            (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted).await,
+            // What would be remembered ends with the revision of the whole.
+            (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None).await,
+            _ if listing.has_sorted_keys() => self.send(Json::new(listing, &page), None).await,
+            _ => self.send(Json::new(listing, &page), wanted).await,
+        }
+    }
+
+    /// A list of objects that are not stored.
+    pub(crate) fn trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
+        self.traced(|| self.of_trees(items))
+    }
+
+    fn of_trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
+        let version = self.representation.transform_version;
+        let (message, kind, api_version, items) = match self.representation.transform {
+            Transform::PartialObject => {
+                return Err(wrong_shape("PartialObjectMetadata", "is a list", self.endpoint.row()));
+            }
+            Transform::Table => return self.table(items),
+            Transform::PartialList => {
+                let partial: Vec<_> = items.into_iter().map(|item| encode::partial(item, version)).collect();
+                let kind = format!("{}List", encode::PARTIAL_KIND);
+                (&PARTIAL_LIST, kind, encode::meta_api_version(version), partial)
+            }
+            Transform::None => {
+                let bare = |mut item: Object| {
+                    item.retain(|name, _| !matches!(name.as_str(), "kind" | "apiVersion"));
+                    item
+                };
+                let items = items.into_iter().map(bare).collect();
+                let endpoint = self.endpoint.row();
+                let message = endpoint.list_message.unwrap_or(endpoint.message);
+                (message, format!("{}List", endpoint.kind), endpoint.kind_group_version, items)
+            }
+        };
+        let items: Vec<Value> = items.into_iter().map(Value::Object).collect();
+        let members = [
+            ("kind", kind.into()),
+            ("apiVersion", api_version.into()),
+            ("metadata", Object::new().into()),
+            ("items", items.into()),
+        ];
+        let list = members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+        let mut out = Vec::new();
+        self.tree_into(message, &list, &mut out)?;
+        Ok(self.bytes(200, out))
+    }
+
+    /// The list under which the answer is remembered, if it is one that can be.
+    fn wanted(&self, page: &ListPage, name: CacheName<'_>) -> Option<ListKey> {
+        let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
+        if !takes_gzip(self.headers) || self.whole() || self.representation.pretty {
+            return None;
+        }
+        let Representation { format, transform, transform_version, .. } = self.representation;
+        let CacheName { lists, selection } = name;
+        let name = format!(
+            "{}/{} {format:?} {transform:?} {transform_version} {selection}",
+            self.endpoint.row().group_version,
+            self.endpoint.row().plural
+        );
+        Some(ListKey { lists: lists.clone(), name, version })
+    }
+
+    /// Whether the answer has to be complete before any of it can be written: YAML is made of a tree.
+    pub(crate) fn whole(&self) -> bool {
+        self.representation.format == Format::Yaml
+    }
+
+    /// Sends what a source makes: at once if it is small, else while it is made. What fails before the
+    /// first byte is out is a proper error.
+    async fn send<S: Source + Unpin>(
+        &self,
+        source: S,
+        wanted: Option<ListKey>,
+    ) -> Result<Response, Box<Status>> {
+        if self.representation.pretty {
+            self.send_as_is(Indented::new(source), None).await
+        } else {
+            self.send_as_is(source, wanted).await
+        }
+    }
+
+    async fn send_as_is<S: Source + Unpin>(
+        &self,
+        mut source: S,
+        wanted: Option<ListKey>,
+    ) -> Result<Response, Box<Status>> {
+        let mut made = Vec::with_capacity(4096);
+        if let Some(rest) = wanted.as_ref().and_then(ListKey::rest) {
+            source.head(Some(rest.plain_len()), &mut made)?;
+            return Ok(self.response(200, CachedBody::new(&made, rest).boxed_unsync(), true));
+        }
+        while source.prepare()? {
+            yield_now().await;
+        }
+        source.head(None, &mut made)?;
+        if self.whole() {
+            while source.fill(&mut made, usize::MAX)? {}
+            return self.yaml(&made);
+        }
+        let head = made.len();
+        let gzip = takes_gzip(self.headers);
+        let more = source.fill(&mut made, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
+        let source = more.then_some(source);
+        if gzip && made.len() > GZIP_ABOVE_BYTES {
+            let remembering = wanted.and_then(ListKey::miss);
+            let body = Compressed::new(made, head, source, remembering);
+            return Ok(self.response(200, body.boxed_unsync(), true));
+        }
+        let body = match source {
+            Some(source) => Chunks::new(made, source).boxed_unsync(),
+            None => full(made),
+        };
+        Ok(self.response(200, body, false))
+    }
+
+    /// A complete list in JSON, as YAML.
+    fn yaml(&self, json: &[u8]) -> Result<Response, Box<Status>> {
+        let mut out = Vec::with_capacity(json.len());
+        yaml::from_json(json, &mut out).map_err(encode::failed)?;
+        Ok(self.bytes(200, out))
+    }
+}

@@ -1,0 +1,374 @@
+//! Lists: kind, list metadata, and items that are encoded one by one while the list is sent.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use api::resources::Handle;
+use apimachinery::status::Status;
+use jsontree::Value;
+use registry::generic::ListPage;
+use registry::{Budget, Element, ItemsIter, OBJECTS_AT_ONCE};
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META;
+use schema::object::Object;
+use schema::{cbor, json_write, proto};
+
+use crate::response::chunks::{CHUNK_BYTES, Source};
+use crate::response::encode::{self, Outgoing, Shape, failed, protobuf_len, put_varint, varint_len};
+use crate::response::table::{self, TableRequest};
+
+/// How the items of a list are shown.
+#[derive(Clone)]
+pub(crate) struct Listing {
+    /// The endpoint's row: the served version.
+    pub(crate) endpoint: Handle,
+    /// How much of each item is shown.
+    pub(crate) shape: Shape,
+    /// What encoded forms may take.
+    pub(crate) budget: Arc<Budget>,
+}
+
+impl Listing {
+    fn outgoing<'a>(&'a self, element: &'a Element) -> Outgoing<'a> {
+        let row = self.endpoint.row();
+        Outgoing::element(row, row.stored_form(), element, element.revision(), &self.budget)
+    }
+
+    /// Appends an item as a field of a protobuf list; `part` is room to work in.
+    fn put(&self, element: &Element, part: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        part.clear();
+        encode::protobuf(&self.outgoing(element), self.shape, part)?;
+        proto::put_bytes(2, part, out);
+        Ok(())
+    }
+
+    /// Whether the list is written as Go writes a map, as lists of whole custom resources are.
+    pub(crate) fn has_sorted_keys(&self) -> bool {
+        self.shape == Shape::Whole && self.endpoint.row().message.open
+    }
+
+    /// What the list calls itself.
+    fn type_meta(&self) -> (&str, String) {
+        let row = self.endpoint.row();
+        match self.shape {
+            Shape::Whole => {
+                let own = row.custom.map(|custom| custom.kind.list_kind.clone());
+                (row.group_version, own.unwrap_or_else(|| format!("{}List", row.kind)))
+            }
+            Shape::Metadata(version) => {
+                (encode::meta_api_version(version), format!("{}List", encode::PARTIAL_KIND))
+            }
+        }
+    }
+
+    /// `ListMeta` of a page. Lists of whole built-in objects alone say what shards they are of.
+    fn meta(&self, page: &ListPage) -> Object {
+        let mut meta = list_meta(page);
+        let tells = self.shape == Shape::Whole && !self.endpoint.row().message.open;
+        if tells && !page.shard_selector.is_empty() {
+            let selector = Value::from(page.shard_selector.clone());
+            meta.insert("shardInfo", Value::Object(Object::from_iter([("selector", selector)])));
+        }
+        meta
+    }
+}
+
+/// So many are measured in one go. Most are measured in no time, but some have to be converted for it.
+const MEASURED_AT_ONCE: usize = 250;
+
+/// Has items written until `out` holds `enough` bytes, many objects have been looked at, or none is left; returns
+/// whether it is one of the former.
+fn each(
+    items: &mut ItemsIter,
+    out: &mut Vec<u8>,
+    enough: usize,
+    mut write: impl FnMut(&Element, &mut Vec<u8>) -> Result<(), Box<Status>>,
+) -> Result<bool, Box<Status>> {
+    if out.len() >= enough {
+        return Ok(true);
+    }
+    let mut written = Ok(());
+    let ended = items.visit_some(OBJECTS_AT_ONCE, |element| {
+        written = write(element, out);
+        let stop = written.is_err() || out.len() >= enough;
+        if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    written.map(|()| !ended)
+}
+
+/// `ListMeta` of a page as a tree.
+pub(crate) fn list_meta(page: &ListPage) -> Object {
+    let mut meta = Object::new();
+    meta.insert("resourceVersion", page.revision.to_string().into());
+    if !page.continue_token.is_empty() {
+        meta.insert("continue", page.continue_token.clone().into());
+    }
+    if let Some(remaining) = page.remaining {
+        meta.insert("remainingItemCount", Value::from(remaining));
+    }
+    meta
+}
+
+/// A list in JSON.
+pub(crate) struct Json {
+    listing: Listing,
+    meta: Object,
+    items: ItemsIter,
+    begun: bool,
+}
+
+impl Json {
+    /// The list of a page.
+    pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
+        Json { meta: listing.meta(page), listing, items: page.items.iter(), begun: false }
+    }
+
+    fn end(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        out.extend_from_slice(match (self.begun, self.listing.shape) {
+            (true, _) => b"]",
+            (false, Shape::Whole) => b",\"items\":[]",
+            // Upstream leaves the items of an empty partial list nil.
+            (false, Shape::Metadata(_)) => b",\"items\":null",
+        });
+        if self.listing.has_sorted_keys() {
+            let (_, kind) = self.listing.type_meta();
+            for part in [",\"kind\":\"", &kind, "\",\"metadata\":"] {
+                out.extend_from_slice(part.as_bytes());
+            }
+            // It is a map of upstream's, which has what was set, empty or not.
+            let mut meta = self.meta.clone();
+            meta.entry("continue").or_insert_with(|| "".into());
+            out.extend_from_slice(Value::Object(meta).to_string().as_bytes());
+        }
+        out.extend_from_slice(b"}\n");
+        Ok(())
+    }
+}
+
+impl Source for Json {
+    fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        let (api_version, kind) = self.listing.type_meta();
+        if self.listing.has_sorted_keys() {
+            for part in ["{\"apiVersion\":\"", api_version, "\""] {
+                out.extend_from_slice(part.as_bytes());
+            }
+            return Ok(());
+        }
+        for part in ["{\"kind\":\"", &kind, "\",\"apiVersion\":\"", api_version, "\",\"metadata\":"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        json_write::encode(&LIST_META, &self.meta, out).map_err(failed)
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        let Json { listing, items, begun, .. } = self;
+        let more = each(items, out, enough, |element, out| {
+            out.extend_from_slice(if *begun { b"," } else { b",\"items\":[" });
+            *begun = true;
+            match listing.shape {
+                Shape::Whole => listing.outgoing(element).json(false, out),
+                Shape::Metadata(version) => listing.outgoing(element).partial_json(version, out),
+            }
+        })?;
+        if !more {
+            self.end(out)?;
+        }
+        Ok(more)
+    }
+}
+
+/// A list in CBOR. Shorter names come first, so the metadata follow the items, and their number stands in front of them.
+pub(crate) struct Cbor {
+    listing: Listing,
+    meta: Object,
+    /// How many items there are, as far as they were counted,
+    count: usize,
+    /// and those that were not.
+    uncounted: ItemsIter,
+    items: ItemsIter,
+}
+
+impl Cbor {
+    /// The list of a page.
+    pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
+        let meta = listing.meta(page);
+        Cbor { listing, meta, count: 0, uncounted: page.items.iter(), items: page.items.iter() }
+    }
+}
+
+impl Source for Cbor {
+    fn prepare(&mut self) -> Result<bool, Box<Status>> {
+        let ended = self.uncounted.visit_some(OBJECTS_AT_ONCE, |_| {
+            self.count += 1;
+            ControlFlow::Continue(())
+        });
+        Ok(!ended)
+    }
+
+    fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        out.extend_from_slice(&cbor::SELF_DESCRIBED);
+        cbor::put_map(4, out);
+        let (_, kind) = self.listing.type_meta();
+        for text in ["kind", &kind, "items"] {
+            cbor::put_text(text, out);
+        }
+        match (self.count, self.listing.shape) {
+            // As in JSON.
+            (0, Shape::Metadata(_)) => cbor::untyped(&Value::Null, out).map_err(failed)?,
+            (count, _) => cbor::put_array(count, out),
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        let Cbor { listing, meta, items, .. } = self;
+        let more = each(items, out, enough, |element, out| {
+            encode::cbor_item(&listing.outgoing(element), listing.shape, out)
+        })?;
+        if !more {
+            cbor::put_text("metadata", out);
+            cbor::item(&LIST_META, meta, out).map_err(failed)?;
+            cbor::put_text("apiVersion", out);
+            cbor::put_text(listing.type_meta().0, out);
+        }
+        Ok(more)
+    }
+}
+
+/// A list as a table.
+pub(crate) struct Table {
+    listing: Listing,
+    meta: Object,
+    items: ItemsIter,
+    writer: table::Writer,
+}
+
+impl Table {
+    /// The table of a page.
+    pub(crate) fn new(listing: Listing, page: &ListPage, request: TableRequest) -> Self {
+        let writer = table::Writer::new(&listing.endpoint, request);
+        Table { listing, meta: list_meta(page), items: page.items.iter(), writer }
+    }
+}
+
+impl Source for Table {
+    fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        self.writer.begin(&self.meta, true, out)
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        let Table { listing, items, writer, .. } = self;
+        let more = each(items, out, enough, |element, out| writer.stored(&listing.outgoing(element), out))?;
+        if !more {
+            writer.end(out);
+            out.push(b'\n');
+        }
+        Ok(more)
+    }
+}
+
+/// What is behind the object in an envelope: content encoding and type, both empty.
+const ENVELOPE_END: [u8; 4] = [0x1a, 0, 0x22, 0];
+
+/// A list in protobuf. Its size stands in front of it, so the items are measured before the first byte
+/// is sent; those of a small list are encoded meanwhile.
+pub(crate) struct Protobuf {
+    listing: Listing,
+    page: ListPage,
+    /// What is encoded already, from the first item on,
+    begun: Vec<u8>,
+    /// and what follows.
+    items: ItemsIter,
+    /// What of that was not measured yet; `None` before the list is begun.
+    unmeasured: Option<ItemsIter>,
+    /// How many bytes of items are still to come after `begun`, as far as they were measured.
+    due: usize,
+}
+
+impl Protobuf {
+    /// The list of a page.
+    pub(crate) fn new(listing: Listing, page: ListPage) -> Self {
+        Protobuf { listing, items: page.items.iter(), page, begun: Vec::new(), unmeasured: None, due: 0 }
+    }
+
+    /// Encodes the first items; what follows them is to be measured.
+    fn begin(&mut self) -> Result<ItemsIter, Box<Status>> {
+        let (mut part, mut count) = (Vec::new(), 0);
+        let Protobuf { listing, items, begun, .. } = self;
+        each(items, begun, CHUNK_BYTES, |element, out| {
+            count += 1;
+            listing.put(element, &mut part, out)
+        })?;
+        let mut others = self.page.items.iter();
+        if count > 0 {
+            others.nth(count - 1);
+        }
+        Ok(others)
+    }
+}
+
+impl Source for Protobuf {
+    fn prepare(&mut self) -> Result<bool, Box<Status>> {
+        let Some(unmeasured) = &mut self.unmeasured else {
+            let others = self.begin()?;
+            self.unmeasured = Some(others);
+            return Ok(true);
+        };
+        let (mut measured, mut failed) = (0, None);
+        let ended = unmeasured.visit_some(OBJECTS_AT_ONCE, |element| {
+            match protobuf_len(&self.listing.outgoing(element), self.listing.shape) {
+                Ok(len) => self.due += field_len(len),
+                Err(status) => failed = Some(status),
+            }
+            measured += 1;
+            let stop = failed.is_some() || measured == MEASURED_AT_ONCE;
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        failed.map_or(Ok(!ended), Err)
+    }
+
+    fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        if let Some(rest) = rest {
+            self.due = rest.saturating_sub(ENVELOPE_END.len());
+        }
+        let (api_version, kind) = self.listing.type_meta();
+        let (mut type_meta, mut meta) = (Vec::new(), Vec::new());
+        proto::put_bytes(1, api_version.as_bytes(), &mut type_meta);
+        proto::put_bytes(2, kind.as_bytes(), &mut type_meta);
+        proto::encode(&LIST_META, &self.listing.meta(&self.page), &mut meta).map_err(failed)?;
+        out.extend_from_slice(&proto::PREFIX);
+        proto::put_bytes(1, &type_meta, out);
+        out.push(0x12);
+        put_varint(field_len(meta.len()) + self.begun.len() + self.due, out);
+        proto::put_bytes(1, &meta, out);
+        Ok(())
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        out.append(&mut self.begun);
+        let Protobuf { listing, items, due, .. } = self;
+        let mut part = Vec::new();
+        let more = each(items, out, enough, |element, out| {
+            let before = out.len();
+            listing.put(element, &mut part, out)?;
+            *due = due.checked_sub(out.len() - before).ok_or_else(length_mismatch)?;
+            Ok(())
+        })?;
+        if !more {
+            out.extend_from_slice(&ENVELOPE_END);
+        }
+        if more || *due == 0 { Ok(more) } else { Err(length_mismatch()) }
+    }
+}
+
+/// The list on the wire would not have the length that it announced.
+fn length_mismatch() -> Box<Status> {
+    failed("an item of a list is not as long as it was measured")
+}
+
+/// The size of a delimited field of a low number.
+fn field_len(len: usize) -> usize {
+    1 + varint_len(len) + len
+}
+
+#[cfg(test)]
+mod tests;

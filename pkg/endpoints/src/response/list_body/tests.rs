@@ -1,0 +1,173 @@
+//! Streamed lists against the same lists put together as trees and encoded whole.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
+
+use jsontree::json;
+use registry::Items;
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST as PARTIAL_LIST;
+
+use super::*;
+use crate::negotiation::Format;
+use crate::testing::{self, Stored};
+
+fn page(elements: &[Arc<Element>]) -> ListPage {
+    let items = Items::listed(elements.to_vec());
+    ListPage {
+        items,
+        revision: 77,
+        continue_token: "more".to_owned(),
+        remaining: Some(5),
+        shard_selector: String::new(),
+    }
+}
+
+fn listing(stored: &Stored, shape: Shape) -> Listing {
+    Listing { endpoint: stored.endpoint.into(), shape, budget: Budget::new(1 << 20) }
+}
+
+/// Everything that a source gives, asked for in pieces of `enough` bytes.
+fn streamed(source: &mut dyn Source, enough: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    while source.prepare().unwrap() {}
+    source.head(None, &mut all).unwrap();
+    loop {
+        let mut piece = Vec::new();
+        let more = source.fill(&mut piece, enough).unwrap();
+        assert!(!more || piece.len() >= enough, "a piece is full unless it is the last");
+        all.append(&mut piece);
+        if !more {
+            return all;
+        }
+    }
+}
+
+/// The same list by way of a tree of the list's own type.
+fn whole(stored: &Stored, shape: Shape, format: Format) -> Vec<u8> {
+    let listing = listing(stored, shape);
+    let tree = |element: &Arc<Element>| {
+        let mut tree = listing.outgoing(element).tree().unwrap();
+        match shape {
+            Shape::Whole => {
+                tree.remove("kind");
+                tree.remove("apiVersion");
+                Value::Object(tree)
+            }
+            Shape::Metadata(version) => Value::Object(encode::partial(tree, version)),
+        }
+    };
+    let items: Vec<Value> = stored.elements.iter().map(tree).collect();
+    let (api_version, kind) = listing.type_meta();
+    let mut list = Object::new();
+    list.insert("kind", kind.into());
+    list.insert("apiVersion", api_version.into());
+    let meta = json!({"resourceVersion": "77", "continue": "more", "remainingItemCount": 5});
+    list.insert("metadata", meta);
+    let partial = shape != Shape::Whole;
+    if !(items.is_empty() && partial) {
+        list.insert("items", items.into());
+    }
+    let message = if partial { &PARTIAL_LIST } else { stored.endpoint.list_message.unwrap() };
+    let mut out = Vec::new();
+    encode::tree(message, &list, format, &mut out).unwrap();
+    out
+}
+
+fn check(stored: &Stored, shape: Shape, pieces: &[usize]) {
+    let name = format!("{} {} {shape:?}", stored.endpoint.group_version, stored.endpoint.plural);
+    let json = String::from_utf8(whole(stored, shape, Format::Json)).unwrap();
+    let protobuf = whole(stored, shape, Format::Protobuf);
+    let cbor = whole(stored, shape, Format::Cbor);
+    for enough in pieces {
+        let got = streamed(&mut Cbor::new(listing(stored, shape), &page(&stored.elements)), *enough);
+        assert!(got == cbor, "{name} in pieces of {enough} in CBOR");
+        let got = streamed(&mut Json::new(listing(stored, shape), &page(&stored.elements)), *enough);
+        assert_eq!(String::from_utf8(got).unwrap(), json, "{name} in pieces of {enough}");
+        let got = streamed(&mut Protobuf::new(listing(stored, shape), page(&stored.elements)), *enough);
+        assert!(got == protobuf, "{name} in protobuf in pieces of {enough}");
+    }
+}
+
+#[test]
+fn streamed_lists_are_the_bytes_of_whole_ones() {
+    let all = testing::all();
+    assert!(all.len() > 70, "{}", all.len());
+    for stored in &all {
+        check(stored, Shape::Whole, &[1, 3000, usize::MAX]);
+        check(stored, Shape::Metadata("v1beta1"), &[1, usize::MAX]);
+    }
+}
+
+#[test]
+fn empty_lists_have_items_unless_they_are_partial() {
+    let stored = Stored { elements: Vec::new(), ..testing::of("", "v1", "pods") };
+    check(&stored, Shape::Whole, &[usize::MAX]);
+    check(&stored, Shape::Metadata("v1"), &[usize::MAX]);
+}
+
+#[test]
+fn lists_larger_than_a_chunk_are_measured_right() {
+    for (group, version, plural, shape) in [
+        ("", "v1", "pods", Shape::Whole),
+        ("", "v1", "configmaps", Shape::Metadata("v1")),
+        ("autoscaling", "v1", "horizontalpodautoscalers", Shape::Whole),
+    ] {
+        let one = testing::of(group, version, plural);
+        let size = whole(&one, shape, Format::Protobuf).len();
+        let times = 2 * CHUNK_BYTES / size + 1;
+        let many = one.elements.iter().cycle().take(one.elements.len() * times).cloned().collect();
+        let stored = Stored { elements: many, ..one };
+        check(&stored, shape, &[CHUNK_BYTES]);
+    }
+}
+
+#[test]
+fn a_list_of_known_length_is_not_measured() {
+    let stored = testing::of("", "v1", "pods");
+    let whole = whole(&stored, Shape::Whole, Format::Protobuf);
+    let mut measured = Protobuf::new(listing(&stored, Shape::Whole), page(&stored.elements));
+    let mut head = Vec::new();
+    while measured.prepare().unwrap() {}
+    measured.head(None, &mut head).unwrap();
+    let mut known = Protobuf::new(listing(&stored, Shape::Whole), page(&[]));
+    let mut again = Vec::new();
+    known.head(Some(whole.len() - head.len()), &mut again).unwrap();
+    assert_eq!(again, head);
+}
+
+#[test]
+fn forms_from_the_memo_are_the_same_bytes() {
+    let stored = testing::of("autoscaling", "v1", "horizontalpodautoscalers");
+    let listing = listing(&stored, Shape::Whole);
+    let pass = |listing: &Listing| {
+        let json = streamed(&mut Json::new(listing.clone(), &page(&stored.elements)), 1000);
+        (json, streamed(&mut Protobuf::new(listing.clone(), page(&stored.elements)), 1000))
+    };
+    let first = pass(&listing);
+    assert!(pass(&listing) == first);
+    assert!(listing.budget.used() > 0, "forms are kept when they are asked for again");
+    assert!(pass(&listing) == first);
+}
+
+#[test]
+fn an_item_that_cannot_be_read_fails_the_list() {
+    let mut stored = testing::of("", "v1", "pods");
+    stored.elements.push(Element::of("/registry/pods/ns/z", b"k8s\0\xff"[..].into(), 5));
+    let mut out = Vec::new();
+    let mut json = Json::new(listing(&stored, Shape::Whole), &page(&stored.elements));
+    assert_eq!(json.fill(&mut out, usize::MAX).unwrap_err().code, 500);
+    let mut protobuf = Protobuf::new(listing(&stored, Shape::Whole), page(&stored.elements));
+    assert_eq!(protobuf.prepare().unwrap_err().code, 500);
+}
+
+#[test]
+fn a_long_list_is_measured_and_counted_in_steps() {
+    let steps =
+        |source: &mut dyn Source| 1 + std::iter::from_fn(|| source.prepare().unwrap().then_some(())).count();
+    let one = testing::of("", "v1", "configmaps");
+    let many = |count| one.elements.iter().cycle().take(count).cloned().collect::<Vec<_>>();
+    let mut counted = Cbor::new(listing(&one, Shape::Whole), &page(&many(2 * OBJECTS_AT_ONCE + 1)));
+    assert_eq!(steps(&mut counted), 3);
+    let mut measured = Protobuf::new(listing(&one, Shape::Whole), page(&many(OBJECTS_AT_ONCE)));
+    let taken = steps(&mut measured);
+    let most = OBJECTS_AT_ONCE / MEASURED_AT_ONCE;
+    assert!(taken > most / 2 && taken <= most + 2, "{taken}");
+}

@@ -1,0 +1,131 @@
+//! `as=Table`: columns of the row, cells from the kind's printer.
+
+mod writer;
+
+use api::options::TableOptions;
+use api::resources::Handle;
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use registry::{codec, meta};
+use schema::object::Object;
+
+use crate::response::encode::Outgoing;
+
+pub(crate) use writer::{Item, Writer};
+
+/// How much of the object a table row carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IncludeObject {
+    /// Nothing.
+    None,
+    /// `PartialObjectMetadata`.
+    Metadata,
+    /// The whole object.
+    Object,
+}
+
+impl IncludeObject {
+    /// Reads `?includeObject=`; empty means metadata.
+    ///
+    /// # Errors
+    /// 400.
+    pub(crate) fn parse(text: &str) -> Result<Self, Box<Status>> {
+        let errors =
+            kinds::validation::validate_table_options(&TableOptions { include_object: text.to_owned() });
+        if let Some(error) = errors.iter().next() {
+            return Err(
+                Status::bad_request(format!("Unable to convert to Table as requested: {error}")).into()
+            );
+        }
+        Ok(match text {
+            "None" => IncludeObject::None,
+            "Object" => IncludeObject::Object,
+            _ => IncludeObject::Metadata,
+        })
+    }
+}
+
+/// A request for a table.
+#[derive(Clone, Copy)]
+pub(crate) struct TableRequest {
+    /// `v1` or `v1beta1`.
+    pub(crate) version: &'static str,
+    /// What rows carry.
+    pub(crate) include: IncludeObject,
+    /// For ages.
+    pub(crate) now: UnixTime,
+}
+
+/// Appends the table of some objects, as JSON without a newline. `metadata` is the list's, or for one
+/// object [`metadata_of`] it. A watch sends the columns only with its first event.
+///
+/// # Errors
+/// 500: one of the objects cannot be read.
+pub(crate) fn write(
+    endpoint: &Handle,
+    objects: &[Outgoing<'_>],
+    metadata: &Object,
+    request: TableRequest,
+    columns: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
+    let mut table = Writer::new(endpoint, request);
+    table.begin(metadata, columns, out)?;
+    for outgoing in objects {
+        table.stored(outgoing, out)?;
+    }
+    table.end(out);
+    Ok(())
+}
+
+/// Appends the table of one object that is not stored in this shape, such as a Scale.
+///
+/// # Errors
+/// 500: the object holds what JSON cannot.
+pub(crate) fn write_tree(
+    endpoint: &Handle,
+    object: &Object,
+    request: TableRequest,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
+    let mut table = Writer::new(endpoint, request);
+    table.begin(&list_metadata(meta::text(object, "resourceVersion").to_owned()), true, out)?;
+    table.row(&Item::Tree(object.clone()), out)?;
+    table.end(out);
+    Ok(())
+}
+
+impl Writer {
+    /// Appends the row of a stored object: from its bytes where they are a message of the served
+    /// version, else from its tree.
+    ///
+    /// # Errors
+    /// As [`Writer::row`].
+    pub(crate) fn stored(&mut self, outgoing: &Outgoing<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        let version = codec::revision_text(outgoing.stored.revision);
+        let item = match outgoing.raw() {
+            Some(raw) => Item::Message { raw, version: &version, outgoing: Some(outgoing) },
+            None => Item::Tree(outgoing.tree()?),
+        };
+        self.row(&item, out).inspect_err(|status| {
+            let (key, revision) = (outgoing.stored.key, outgoing.stored.revision);
+            tracing::error!(key, revision, message = status.message, "no row can be made of a stored object");
+        })
+    }
+}
+
+/// The list metadata of a table of one object.
+pub(crate) fn metadata_of(outgoing: &Outgoing<'_>) -> Object {
+    list_metadata(codec::revision_text(outgoing.stored.revision))
+}
+
+fn list_metadata(revision: String) -> Object {
+    let mut meta = Object::new();
+    if !revision.is_empty() {
+        meta.insert("resourceVersion".to_owned(), revision.into());
+    }
+    meta
+}
+
+#[cfg(test)]
+mod tests;

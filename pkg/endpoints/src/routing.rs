@@ -1,0 +1,6 @@
+//! From a request to the handler of its verb: the interface to the chain, the route, and the generation that is served.
+
+pub mod dispatch;
+pub(crate) mod route;
+pub(crate) mod router;
+pub mod served;

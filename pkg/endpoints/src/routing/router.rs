@@ -1,0 +1,233 @@
+//! The API behind the chain: routes a request, negotiates, runs the verb's handler, and turns its
+//! error into a response.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use api::catalog::{Catalog, Proxied};
+use api::resources::Resource;
+use apimachinery::query::Query;
+use apimachinery::request_context::RequestContext;
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::HeaderMap;
+use hyper::upgrade::OnUpgrade;
+use registry::Target;
+
+use super::dispatch::{Dispatch, Extent, Request, Response};
+use super::route::{Action, Route, RouteError, route};
+use super::served::Generation;
+use crate::aggregated::{self, Forwarded};
+use crate::api::Api;
+use crate::handlers;
+use crate::negotiation::{self, Formats, Offer, Representation};
+use crate::peers::PeerProxy;
+use crate::proxy::Incoming;
+use crate::response;
+use crate::scope::Call;
+use crate::trace::Trace;
+use crate::warning::Warnings;
+use crate::write_barrier;
+
+#[async_trait]
+impl Dispatch for Api {
+    async fn dispatch(&self, request: Request) -> Response {
+        let Request { mut parts, body, context, authorized } = request;
+        let RequestContext { info, query, peer, .. } = &*context;
+        let generation = match self.may_write(info, authorized.user()) {
+            Ok(()) => self.served.for_request(info).await,
+            Err(status) => Err(status),
+        };
+        let generation = match generation {
+            Ok(generation) => generation,
+            Err(status) => return response::status_response(&parts.headers, None, &status, &[]),
+        };
+        if let Some(elsewhere) = self.remote_server(&generation.catalog, info, &parts) {
+            let connection = parts.extensions.remove::<OnUpgrade>();
+            let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
+            let request = Forwarded { parts, body, context, user, connection, shutdown };
+            return match elsewhere {
+                RemoteServer::Peer(peers) => peers.forward(request).await,
+                RemoteServer::Behind(proxied) => {
+                    self.aggregation.forward(&proxied.api_service, request).await
+                }
+            };
+        }
+        if !info.is_resource {
+            return self.document(generation, parts, authorized.user()).await;
+        }
+        let route = match route(&generation.catalog, &parts.method, info) {
+            Ok(route) => route,
+            Err(RouteError::UnknownGroup) => return response::plain(404, "404 page not found\n"),
+            Err(RouteError::Status(status)) => {
+                return response::status_response(&parts.headers, None, &status, &[]);
+            }
+        };
+        let connection = parts.extensions.remove::<OnUpgrade>();
+        let trace = Trace::begin(route.action, &parts, &context);
+        let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
+        if !deprecation.is_empty() {
+            self.deprecated_requests.note(route.endpoint.row.row(), &context.notes);
+        }
+        let formats = self.formats.of(route.endpoint.row.row());
+        let (answer, warnings) = match negotiated(&parts, query, &route, formats) {
+            Ok(representation) => {
+                let mut call = Call {
+                    api: self,
+                    route: &route,
+                    context: &context,
+                    info,
+                    headers: &parts.headers,
+                    query,
+                    user: authorized.user(),
+                    formats,
+                    representation,
+                    warnings: Warnings::default(),
+                    trace: &trace,
+                };
+                call.warnings.extend(deprecation);
+                let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
+                let incoming = Incoming { parts, path, body, connection, peer: *peer, shutdown };
+                let answer = trace.span.clone().within(pin!(run(&mut call, incoming))).await;
+                (answer, call.warnings.texts())
+            }
+            Err(status) => (Err(status), deprecation),
+        };
+        answer.unwrap_or_else(|status| {
+            // A Status has all forms, whatever it is about.
+            let formats = Formats { custom: false, ..formats };
+            trace.refused(|| response::status_in(formats, &parts.headers, None, &status, &warnings))
+        })
+    }
+
+    fn is_forwarded(&self, info: &RequestInfo) -> bool {
+        let generation = self.served.now();
+        aggregated::proxied(&generation.catalog, &info.path).is_some()
+            || self.peers.as_ref().is_some_and(|peers| peers.serve(&generation.catalog, info))
+    }
+
+    fn stored_bytes(&self, info: &RequestInfo) -> usize {
+        let Some(name) = info.parts.get(1) else { return 0 };
+        let generation = self.served.now();
+        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
+        found.map_or(0, |endpoint| {
+            let row = endpoint.row.row();
+            self.registry.cached_bytes(&Target { resource: row, namespace: &info.namespace, name })
+        })
+    }
+
+    fn extent(&self, info: &RequestInfo) -> Option<Extent> {
+        let generation = self.served.now();
+        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "")?;
+        self.registry.extent(found.row.row(), &info.namespace, &info.selectors.fields)
+    }
+
+    fn watch_count(&self, info: &RequestInfo) -> usize {
+        let generation = self.served.now();
+        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
+        found.map_or(0, |endpoint| {
+            let (row, namespace, name) = (endpoint.row.row(), &*info.namespace, &*info.name);
+            self.registry.watches_of(&Target { resource: row, namespace, name })
+        })
+    }
+}
+
+/// Who answers a request that is not this server's.
+enum RemoteServer<'a> {
+    /// Another server of the cluster.
+    Peer(&'a PeerProxy),
+    /// One that answers for a group of its own.
+    Behind(&'a Proxied),
+}
+
+impl Api {
+    /// Who answers a request, if not this server.
+    fn remote_server<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+        info: &RequestInfo,
+        parts: &http::request::Parts,
+    ) -> Option<RemoteServer<'a>> {
+        if let Some(proxied) = aggregated::proxied(catalog, &info.path) {
+            return Some(RemoteServer::Behind(proxied));
+        }
+        let peers = self.peers.as_deref().filter(|peers| peers.serve(catalog, info));
+        // What was passed on to this server is not passed on again.
+        peers.filter(|_| !PeerProxy::is_peer_proxied(parts)).map(RemoteServer::Peer)
+    }
+
+    fn may_write(&self, info: &RequestInfo, user: &UserInfo) -> Result<(), Box<Status>> {
+        self.write_barrier.as_ref().map_or(Ok(()), |barrier| write_barrier::pass(&**barrier, info, user))
+    }
+
+    async fn document(
+        &self,
+        generation: Arc<Generation>,
+        parts: http::request::Parts,
+        user: &UserInfo,
+    ) -> Response {
+        if parts.uri.path().starts_with("/openapi/") {
+            // They are long, and written anew each time.
+            let headers = parts.headers.clone();
+            let described = self.heavy.run(&user.name, async move { generation.document(&parts) }).await;
+            return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
+        }
+        let merged = self.peers.as_ref().and_then(|peers| peers.discovery(&generation, &parts));
+        let described = merged.or_else(|| generation.document(&parts));
+        let described = described.or_else(|| self.documents.iter().find_map(|d| d.respond(&parts)));
+        described_in(described, &parts.headers)
+    }
+}
+
+/// The answer to a request for a document.
+fn described_in(document: Option<Result<http::Response<Bytes>, Status>>, headers: &HeaderMap) -> Response {
+    match document {
+        Some(Ok(document)) => document.map(response::full),
+        Some(Err(status)) => response::status_response(headers, None, &status, &[]),
+        None => response::plain(404, "404 page not found\n"),
+    }
+}
+
+fn negotiated(
+    parts: &http::request::Parts,
+    query: &Query,
+    route: &Route,
+    formats: Formats,
+) -> Result<Representation, Box<Status>> {
+    if route.action == Action::Connect {
+        // What is answered is somebody else's, and errors find their own form.
+        return Ok(Representation::JSON);
+    }
+    let streams =
+        matches!(route.action, Action::List | Action::Watch) && route.resource.row.row().serves("watch");
+    let endpoint = route.endpoint.row.row();
+    if endpoint.produces.is_empty() {
+        negotiation::produces(&parts.headers, streams, formats)?;
+    }
+    let offer = offer(endpoint);
+    negotiation::output(&parts.headers, query.first("pretty"), offer, formats)
+}
+
+/// What can be made of an endpoint's answers. Subresources other than these two, and what is only ever
+/// created, have no tables.
+pub(crate) fn offer(endpoint: &Resource) -> Offer {
+    let custom = endpoint.custom.is_some();
+    let tables = custom || endpoint.serves("list") || matches!(endpoint.subresource, "status" | "scale");
+    if tables { Offer::Tables } else { Offer::Metadata }
+}
+
+async fn run(call: &mut Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
+    match call.route.action {
+        Action::Get => handlers::get::get(call).await,
+        Action::List | Action::Watch => handlers::list::list_or_watch(call).await,
+        Action::Create => handlers::create::create(call, incoming.body).await,
+        Action::Update => handlers::update::update(call, incoming.body).await,
+        Action::Patch => handlers::patch::patch(call, incoming.body).await,
+        Action::Delete => handlers::delete::delete(call, incoming.body).await,
+        Action::DeleteCollection => handlers::delete::delete_collection(call, incoming.body).await,
+        Action::Connect => handlers::connect::connect(call, incoming).await,
+    }
+}

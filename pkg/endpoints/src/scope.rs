@@ -1,0 +1,128 @@
+//! The scope of a request: what every handler gets, whatever its verb (upstream's `RequestScope`).
+
+use api::resources::{Resource, StorageSpec};
+use apimachinery::query::Query;
+use apimachinery::request_context::RequestContext;
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use bytes::Bytes;
+use registry::Target;
+
+use crate::api::Api;
+use crate::body;
+use crate::negotiation::{self, Formats, Representation};
+use crate::response::Reply;
+use crate::response::table::{IncludeObject, TableRequest};
+use crate::routing::dispatch::Body;
+use crate::routing::route::Route;
+use crate::trace::Trace;
+use crate::warning::Warnings;
+
+/// One request on its way through a handler.
+pub(crate) struct Call<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) route: &'a Route,
+    pub(crate) context: &'a RequestContext,
+    pub(crate) info: &'a RequestInfo,
+    pub(crate) headers: &'a http::HeaderMap,
+    pub(crate) query: &'a Query,
+    pub(crate) user: &'a UserInfo,
+    /// What bodies may be written in.
+    pub(crate) formats: Formats,
+    pub(crate) representation: Representation,
+    pub(crate) warnings: Warnings,
+    /// What is recorded of it.
+    pub(crate) trace: &'a Trace,
+}
+
+impl<'a> Call<'a> {
+    /// Where the request points, for the registry.
+    pub(crate) fn target(&self) -> Target<'_> {
+        Target { resource: self.resource(), namespace: &self.info.namespace, name: self.name() }
+    }
+
+    /// The object's name; empty for collections.
+    pub(crate) fn name(&self) -> &str {
+        self.info.parts.get(1).map_or("", String::as_str)
+    }
+
+    /// The row of the endpoint.
+    pub(crate) fn endpoint(&self) -> &'a Resource<'a> {
+        self.route.endpoint.row.row()
+    }
+
+    /// The row of the resource itself.
+    pub(crate) fn resource(&self) -> &'a Resource<'a> {
+        self.route.resource.row.row()
+    }
+
+    /// How the resource is stored.
+    ///
+    /// # Errors
+    /// 405 for what is not stored.
+    pub(crate) fn storage(&self) -> Result<&'a StorageSpec<'a>, Box<Status>> {
+        let refused = || Status::method_not_supported(&self.target().group_resource(), &self.info.verb);
+        self.resource().storage.as_ref().ok_or_else(|| refused().into())
+    }
+
+    /// Reads the body of a write.
+    ///
+    /// # Errors
+    /// As [`body::read`].
+    pub(crate) async fn read(&self, body: &mut Body) -> Result<Bytes, Box<Status>> {
+        let bytes = body::read(body).await;
+        match &bytes {
+            Ok(bytes) => {
+                self.context.body.read(bytes.len());
+                self.trace.span.event_with("limitedReadBody succeeded", "len", bytes.len());
+            }
+            Err(status) => {
+                self.trace.span.event_with("limitedReadBody failed", "err", status.message.as_str());
+            }
+        }
+        bytes
+    }
+
+    /// Waits for a write to storage, between two notes of what is recorded.
+    pub(crate) async fn stored<T>(
+        &self,
+        write: impl Future<Output = Result<T, Box<Status>>>,
+    ) -> Result<T, Box<Status>> {
+        self.trace.span.event("About to store object in database");
+        let stored = write.await;
+        match &stored {
+            Ok(_) => self.trace.span.event("Write to database call succeeded"),
+            Err(status) => {
+                self.trace.span.event_with("Write to database call failed", "err", status.message.as_str());
+            }
+        }
+        stored
+    }
+
+    /// What the answer shares with every other answer to this request.
+    ///
+    /// # Errors
+    /// 400 for an unknown `includeObject`.
+    pub(crate) fn reply(&self) -> Result<Reply<'a>, Box<Status>> {
+        let include = match self.representation.transform {
+            negotiation::Transform::Table => {
+                IncludeObject::parse(self.query.first("includeObject").unwrap_or(""))?
+            }
+            _ => IncludeObject::Metadata,
+        };
+        Ok(Reply {
+            endpoint: &self.route.endpoint.row,
+            headers: self.headers,
+            representation: self.representation,
+            warnings: self.warnings.texts(),
+            budget: self.api.registry.budget(),
+            trace: self.trace,
+            table: TableRequest {
+                version: self.representation.transform_version,
+                include,
+                now: self.api.registry.now(),
+            },
+        })
+    }
+}

@@ -1,0 +1,395 @@
+//! Audit of requests: what of each is recorded, and when (upstream's `endpoints/filters/audit.go` and its
+//! neighbours for requests that fail before anybody knows who sent them).
+//!
+//! Who reads an object in a request notes it (`RequestContext::notes`). What is recorded of answers are the bytes that
+//! pass by: they are kept until the answer is through, and only looked into then. A body that is longer than
+//! [`ANSWER_BYTES_MAX`] is not recorded.
+
+mod body;
+mod form;
+mod slow;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, Uri};
+
+use apimachinery::request_context::RequestContext;
+use apimachinery::request_notes::{Least, Sent};
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use audit::{
+    BodyObjectMeta, Content, Event, Figures, Level, ObjectReference, Policy, RequestRecord, ResponseStatus,
+    Sink, Stage, Verdict,
+};
+use authorization::Attributes;
+use component_base::clock::Clock;
+use component_base::trace::{Latencies, Span, Step};
+use endpoints::routing::dispatch::{Response, Tunnel};
+
+use body::{BodyBuffer, MemoryBudget, MemoryPermit};
+use form::Encoding;
+
+/// The longest answer that is recorded, in bytes, also when it is unpacked.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What marks an event that is without its objects because of their size.
+const TRUNCATED: &str = "audit.k8s.io/truncated";
+
+/// How many bytes of objects are kept at a time, for all requests together. What comes when there is no room is
+/// not recorded.
+pub const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Which requests are recorded, and where.
+pub struct Auditor {
+    policy: Policy,
+    sink: Arc<dyn Sink>,
+    figures: Arc<Figures>,
+    room: Arc<MemoryBudget>,
+}
+
+impl Auditor {
+    /// Records what `policy` says, in `sink`, and counts it in `figures`.
+    pub fn new(policy: Policy, sink: Arc<dyn Sink>, figures: Arc<Figures>) -> Self {
+        Auditor { policy, sink, figures, room: Arc::new(MemoryBudget::of(KEPT_BYTES_MAX)) }
+    }
+
+    /// Takes what is recorded.
+    pub fn sink(&self) -> &Arc<dyn Sink> {
+        &self.sink
+    }
+}
+
+/// One request, as it is recorded. When it is dropped the request is over.
+pub(crate) struct AuditRecord {
+    auditor: Arc<Auditor>,
+    clock: Arc<dyn Clock>,
+    context: Arc<RequestContext>,
+    uri: Uri,
+    long_running: bool,
+    /// Whether it is about objects, and this server's to answer.
+    of_objects: bool,
+    /// How long its steps take.
+    latencies: Arc<Latencies>,
+    /// `None` for a request that is not recorded, or not any more.
+    open: Mutex<Option<Box<OpenRecord>>>,
+}
+
+/// A request that is recorded.
+struct OpenRecord {
+    verdict: Verdict,
+    event: Event,
+    /// Whether nobody knows who sent it: then there is one event, when it is answered.
+    is_refused: bool,
+    /// The form of a patch.
+    patch: Encoding,
+    /// Room for what the request brought.
+    kept: Option<MemoryPermit>,
+    /// How long it took until the answer began; `None` before.
+    answering: Option<Duration>,
+    /// The form of the answer, whether it is packed, and its body.
+    answer: Option<(Encoding, bool, BodyBuffer)>,
+}
+
+/// A request at the start of its recording.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordedRequest<'a> {
+    pub(crate) context: &'a Arc<RequestContext>,
+    pub(crate) long_running: bool,
+    /// True if it is about objects, and this server answers it.
+    pub(crate) of_objects: bool,
+}
+
+impl AuditRecord {
+    /// A request that came in.
+    pub(crate) fn new(
+        auditor: &Arc<Auditor>,
+        clock: &Arc<dyn Clock>,
+        uri: &Uri,
+        request: RecordedRequest<'_>,
+    ) -> Self {
+        let RecordedRequest { context, long_running, of_objects } = request;
+        AuditRecord {
+            auditor: Arc::clone(auditor),
+            clock: Arc::clone(clock),
+            context: Arc::clone(context),
+            uri: uri.clone(),
+            long_running,
+            of_objects: of_objects && !long_running,
+            latencies: Arc::default(),
+            open: Mutex::new(None),
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<Box<OpenRecord>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is known who sent the request; `None` if it is refused because that is not so. Says whether it may go on:
+    /// not if it has to be recorded and cannot be.
+    pub(crate) fn received(&self, user: Option<&UserInfo>) -> bool {
+        let info = &self.context.info;
+        let nobody = UserInfo::default();
+        let attributes = Attributes::of_request(user.unwrap_or(&nobody), info);
+        let verdict = self.auditor.policy.evaluate(&attributes, user.is_some());
+        self.auditor.figures.level(verdict.level);
+        if verdict.level == Level::None {
+            return true;
+        }
+        let event = self.event(verdict, user);
+        let is_refused = user.is_none();
+        let (patch, kept, answering, answer) = (Encoding::Other, None, None, None);
+        let mut open = Box::new(OpenRecord { verdict, event, is_refused, patch, kept, answering, answer });
+        let recorded = is_refused || self.emit(&mut open, Stage::RequestReceived);
+        if !recorded {
+            self.auditor.figures.rejected();
+        } else {
+            *self.open() = Some(open);
+        }
+        recorded
+    }
+
+    /// It took so long to find out who sent the request.
+    pub(crate) fn authenticated(&self, took: Duration) {
+        self.latencies.took(Step::Authentication, took);
+    }
+
+    /// The span within which the request is answered, and its steps are timed if it is recorded.
+    pub(crate) fn timed(&self, span: Span) -> Span {
+        if self.open().is_some() { span.timed(&self.latencies) } else { span }
+    }
+
+    fn event(&self, verdict: Verdict, user: Option<&UserInfo>) -> Event {
+        let context = &*self.context;
+        let uri = self.uri.path_and_query().map_or("/", |target| target.as_str());
+        Event {
+            level: verdict.level,
+            audit_id: context.audit_id.clone(),
+            stage: Stage::RequestReceived,
+            asked: RequestRecord::new(
+                (uri, &context.info.verb),
+                user,
+                context.source_addresses(),
+                &context.user_agent,
+            ),
+            object: context.info.is_resource.then(|| self.reference()),
+            response_status: None,
+            request_object: None,
+            response_object: None,
+            received: context.received,
+            stage_time: context.received,
+            annotations: Vec::new(),
+        }
+    }
+
+    fn reference(&self) -> ObjectReference {
+        ObjectReference { request: Arc::clone(&self.context), brought: None }
+    }
+
+    /// It is carried out for somebody else; `constraint` is the right by which it may, empty for the old one.
+    pub(crate) fn impersonated(&self, user: &UserInfo, constraint: &'static str) {
+        if let Some(open) = &mut *self.open() {
+            open.event.asked.impersonated(user, constraint);
+        }
+    }
+
+    /// Asks for the object that the request may bring.
+    pub(crate) fn want_object(&self, parts: &Parts) {
+        let verb = self.context.info.verb.as_str();
+        let writes = matches!(verb, "create" | "update" | "patch" | "delete" | "deletecollection");
+        let mut open = self.open();
+        let Some(open) = open.as_mut().filter(|_| self.of_objects && writes) else { return };
+        if verb == "patch" {
+            open.patch = Encoding::of(parts.headers.get(CONTENT_TYPE));
+        }
+        self.context.notes.want_sent(least(open.verdict.level));
+    }
+
+    /// The request was refused with a Status.
+    pub(crate) fn refused(&self, status: &Status) {
+        if let Some(open) = &mut *self.open() {
+            let json = serde_json::to_vec(status).unwrap_or_default();
+            open.event.response_status = Content::json(&json).and_then(|status| status.status());
+        }
+    }
+
+    /// There was a panic instead of an answer.
+    pub(crate) fn panicked(&self, text: &str) {
+        let Some(mut open) = self.open().take() else { return };
+        open.event.response_status = Some(ResponseStatus {
+            status: "Failure".to_owned(),
+            message: format!("APIServer panic'd: {text}"),
+            reason: "InternalError".to_owned(),
+            details: None,
+            code: 500,
+        });
+        self.emit(&mut open, Stage::Panic);
+    }
+
+    /// The answer begins, so long after the request came in.
+    pub(crate) fn answered(&self, response: &Response, answering: Duration) {
+        let mut slot = self.open();
+        let Some(open) = slot.as_mut() else { return };
+        open.answering = Some(answering);
+        self.look_into_request(open);
+        let code = response.status().as_u16();
+        open.event.response_status.get_or_insert_default().code = code;
+        if self.long_running || open.is_refused {
+            self.emit(open, Stage::ResponseStarted);
+        }
+        if open.is_refused {
+            *slot = None;
+            return;
+        }
+        let may_be_status = code >= 400 || !matches!(self.context.info.verb.as_str(), "get" | "list");
+        let wanted = open.verdict.level >= Level::RequestResponse || may_be_status;
+        let form = Encoding::of(response.headers().get(CONTENT_TYPE));
+        if self.of_objects && wanted && form != Encoding::Other {
+            open.answer = Some((
+                form,
+                is_packed(response.headers()),
+                BodyBuffer::new(ANSWER_BYTES_MAX, &self.auditor.room),
+            ));
+        }
+    }
+
+    /// A piece of the answer was sent.
+    pub(crate) fn sent(&self, piece: &Bytes) {
+        if let Some(open) = &mut *self.open()
+            && let Some((_, _, kept)) = &mut open.answer
+        {
+            kept.push(piece);
+        }
+    }
+
+    /// Hands an event on. Says whether that is all right.
+    fn emit(&self, open: &mut OpenRecord, stage: Stage) -> bool {
+        if open.verdict.omit_stages.contains(stage) {
+            return true;
+        }
+        open.event.stage = stage;
+        if stage != Stage::RequestReceived {
+            self.look_into_request(open);
+            open.event.stage_time = self.clock.now();
+        }
+        if stage == Stage::ResponseComplete {
+            let total = open.event.stage_time.nanos_since(open.event.received);
+            let answering = open.answering.filter(|_| !self.long_running);
+            for (key, value) in slow::annotations(total, &self.latencies, answering) {
+                open.event.annotate(key, value);
+            }
+        }
+        let recorded = least(open.verdict.level);
+        self.context.notes.each_annotation(recorded, |key, value| open.event.annotate(key.clone(), value));
+        self.auditor.figures.event();
+        self.auditor.sink.process(std::slice::from_ref(&open.event))
+    }
+
+    /// What the request brought, once it is known.
+    fn look_into_request(&self, open: &mut OpenRecord) {
+        let Some(sent) = self.context.notes.take_sent() else { return };
+        let content = match sent {
+            Sent::Patch(bytes) => open.patch.json(&bytes),
+            Sent::Object(sent) => {
+                let brought = BodyObjectMeta {
+                    namespace: sent.namespace,
+                    name: sent.name,
+                    uid: sent.uid,
+                    resource_version: sent.resource_version,
+                };
+                open.event.object.get_or_insert_with(|| self.reference()).brought = Some(Box::new(brought));
+                sent.json.map(|json| open.trimmed(Content::written(json)))
+            }
+        };
+        let Some(content) = content.filter(|_| open.verdict.level >= Level::Request) else { return };
+        open.kept = MemoryPermit::of(&self.auditor.room, content.bytes().len());
+        match open.kept {
+            Some(_) => open.event.request_object = Some(content),
+            None => open.event.annotate(TRUNCATED, "true"),
+        }
+    }
+
+    fn finish(&self, mut open: Box<OpenRecord>) {
+        if open.event.response_status.is_none() {
+            open.event.response_status = Some(ResponseStatus {
+                status: "Success".to_owned(),
+                message: "Connection closed early".to_owned(),
+                code: 200,
+                ..ResponseStatus::default()
+            });
+            if self.long_running && !open.is_refused {
+                self.emit(&mut open, Stage::ResponseStarted);
+            }
+        }
+        if open.is_refused || open.verdict.omit_stages.contains(Stage::ResponseComplete) {
+            return;
+        }
+        open.look_into_answer();
+        self.emit(&mut open, Stage::ResponseComplete);
+    }
+}
+
+/// A request that was answered with a tunnel is over when that is closed, not when its answer is sent.
+pub(crate) fn until_closed(
+    recording: Option<Box<AuditRecord>>,
+    response: &mut Response,
+) -> Option<Box<AuditRecord>> {
+    let Some(tunnel) = response.extensions_mut().remove::<Tunnel>() else { return recording };
+    let recording = recording?;
+    tokio::spawn(async move {
+        tunnel.closed().await;
+        drop(recording);
+    });
+    None
+}
+
+impl Drop for AuditRecord {
+    fn drop(&mut self) {
+        let open = self.open().take();
+        if let Some(open) = open {
+            self.finish(open);
+        }
+    }
+}
+
+impl OpenRecord {
+    fn trimmed(&self, content: Content) -> Content {
+        if self.verdict.omit_managed_fields { content.without_managed_fields() } else { content }
+    }
+
+    fn look_into_answer(&mut self) {
+        let Some((form, packed, mut kept)) = self.answer.take() else { return };
+        let bytes = match kept.take() {
+            Some(bytes) if packed => form::gunzip(&bytes, ANSWER_BYTES_MAX).map(Bytes::from),
+            bytes => bytes,
+        };
+        let Some(bytes) = bytes else { return self.event.annotate(TRUNCATED, "true") };
+        let Some(content) = form.json(&bytes) else { return };
+        if let Some(status) = content.status() {
+            let code = self.event.response_status.as_ref().map_or(0, |status| status.code);
+            let code = if status.code == 0 { code } else { status.code };
+            self.event.response_status = Some(ResponseStatus { code, ..status });
+        }
+        if self.verdict.level >= Level::RequestResponse {
+            self.event.response_object = Some(self.trimmed(content));
+        }
+    }
+}
+
+fn least(level: Level) -> Least {
+    match level {
+        Level::None | Level::Metadata => Least::Metadata,
+        Level::Request => Least::Request,
+        Level::RequestResponse => Least::RequestResponse,
+    }
+}
+
+fn is_packed(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "gzip")
+}
+
+#[cfg(test)]
+mod tests;

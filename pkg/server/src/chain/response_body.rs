@@ -1,0 +1,77 @@
+//! A response body that keeps the request alive until its last byte, and holds it to its bounds.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use tokio::time::Sleep;
+
+use endpoints::routing::dispatch::{Body, BoxError};
+
+use crate::chain::RequestResources;
+use crate::limits::seats::Lease;
+
+/// Passes frames through. A panic while a frame is made and a deadline that passes meanwhile end the
+/// body with an error, which cuts the stream: the client must not take what it has for the whole.
+pub(crate) struct ResponseBody {
+    inner: Body,
+    deadline: Option<Pin<Box<Sleep>>>,
+    /// What the request holds, given back when the body is dropped.
+    held: RequestResources,
+}
+
+impl ResponseBody {
+    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, mut held: RequestResources) -> Self {
+        if inner.is_end_stream() {
+            held.observer.completed();
+        }
+        ResponseBody { inner, deadline, held }
+    }
+}
+
+impl http_body::Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        let frame = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.inner).poll_frame(cx)));
+        if this.held.lease.as_deref().is_some_and(Lease::is_over) {
+            this.held.lease = None;
+        }
+        match frame {
+            Ok(Poll::Ready(frame)) => {
+                let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+                this.held.observer.sent(data);
+                if frame.is_none() || this.inner.is_end_stream() {
+                    this.held.observer.completed();
+                }
+                Poll::Ready(frame)
+            }
+            Ok(Poll::Pending) => match this.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
+                Some(Poll::Ready(())) => {
+                    this.held.observer.timed_out_sending();
+                    Poll::Ready(Some(Err("the request ran out of time while its answer was sent".into())))
+                }
+                _ => Poll::Pending,
+            },
+            Err(_) => {
+                this.held.observer.panicked_sending();
+                Poll::Ready(Some(Err("panic while the answer was made".into())))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

@@ -1,0 +1,7 @@
+//! Limits on the requests that the server works on at the same time: by priority and fairness or by plain counts, and
+//! by memory.
+
+pub(crate) mod flow;
+pub(crate) mod inflight;
+pub mod memory;
+pub(crate) mod seats;

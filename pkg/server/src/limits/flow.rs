@@ -1,0 +1,230 @@
+//! API Priority and Fairness for a server (KEP-1040): the clock, the driver and the pages of [`flowcontrol`], and the
+//! way of one request through it (apiserver `server/filters/priority-and-fairness.go` is the behaviour).
+
+mod dropped;
+mod estimate;
+#[cfg(test)]
+mod tests;
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::task::ready;
+use std::time::Duration;
+
+use flowcontrol::{
+    Admission, Class, Configuration, FlowControl, LevelState, Monotonic, Request, RequestDigest, Target,
+    Watermarks, WorkEstimate,
+};
+use http::HeaderMap;
+use http::header::{HeaderName, HeaderValue};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout_at};
+
+use apimachinery::request_context::RequestContext;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
+use endpoints::routing::dispatch::Dispatch;
+
+use crate::env::Env;
+use crate::limits::inflight::is_mutating;
+use crate::metrics::Collector;
+use crate::pages::{Context, Pages};
+use crate::respond;
+use dropped::DroppedRequestsTracker;
+
+/// No request waits longer for a seat.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// Which part of its time a request may spend waiting for a seat.
+const WAIT_PART: u32 = 4;
+
+const SCHEMA_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-flowschema-uid");
+const LEVEL_UID: HeaderName = HeaderName::from_static("x-kubernetes-pf-prioritylevel-uid");
+
+/// Time since it was made, by tokio's clock.
+struct Timer(Instant);
+
+impl Monotonic for Timer {
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+/// Flow control with a clock. What follows the configuration and the chain share it.
+pub struct Fairness {
+    control: FlowControl,
+    start: Instant,
+    /// The time of day at the start.
+    zero: UnixTime,
+}
+
+impl Fairness {
+    /// Flow control by `configuration`, with every seat free; `now` is the time of day.
+    pub fn new(configuration: Configuration, now: UnixTime) -> Arc<Self> {
+        let start = Instant::now();
+        let control = FlowControl::new(configuration, Arc::new(Timer(start)));
+        Arc::new(Fairness { control, start, zero: now })
+    }
+
+    /// Takes over another configuration: see [`FlowControl::configure`].
+    pub fn configure(&self, configuration: Configuration) {
+        self.control.configure(configuration);
+    }
+
+    /// All levels by name, each with `queues_max` queues at most.
+    pub(crate) fn levels(&self, queues_max: usize) -> Vec<LevelState> {
+        self.control.levels(queues_max)
+    }
+
+    /// Lends seats from level to level every ten seconds, and frees those of requests that keep theirs for a while
+    /// after they were served. To be run as long as requests are.
+    pub async fn run(&self) {
+        tokio::join!(self.adjust(), self.free_lingering());
+    }
+
+    async fn adjust(&self) {
+        let period = FlowControl::ADJUSTMENT_PERIOD;
+        let mut ticks = interval_at(Instant::now() + period, period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.control.adjust();
+        }
+    }
+
+    async fn free_lingering(&self) {
+        let mut sleep = pin!(sleep_until(self.start));
+        poll_fn(|cx| {
+            while let Some(due) = self.control.poll_releases(cx.waker()) {
+                sleep.as_mut().reset(self.start + due);
+                ready!(sleep.as_mut().poll(cx));
+            }
+            std::task::Poll::<()>::Pending
+        })
+        .await;
+    }
+}
+
+impl Collector for Fairness {
+    fn collect(&self, out: &mut String) {
+        self.control.collect(out);
+    }
+}
+
+/// The pages under `/debug/api_priority_and_fairness/`, none of them listed (apiserver
+/// `util/flowcontrol/apf_controller_debug.go`).
+pub(crate) fn pages(fairness: &Arc<Fairness>) -> Pages {
+    let root = "/debug/api_priority_and_fairness";
+    let [levels, queues, requests] = [(); 3].map(|()| Arc::clone(fairness));
+    let levels = async move || respond::dump(levels.control.dump_priority_levels());
+    let queues = async move || respond::dump(queues.control.dump_queues());
+    let requests = async move |context: Context| {
+        let details = context.query.first("includeRequestDetails").is_some_and(|value| !value.is_empty());
+        respond::dump(requests.control.dump_requests(details, requests.zero))
+    };
+    Pages::default()
+        .unlisted(&format!("{root}/dump_priority_levels"), levels)
+        .unlisted(&format!("{root}/dump_queues"), queues)
+        .unlisted(&format!("{root}/dump_requests"), requests)
+}
+
+/// The class of a request once it is known. Whatever is answered carries it.
+pub(crate) type Classified = OnceLock<Class>;
+
+/// Whether flow control never limits the request; not where there is none.
+pub(crate) fn is_exempt(classified: &Classified) -> bool {
+    classified.get().is_some_and(Class::is_exempt)
+}
+
+/// Tells a client the uids of what its request was classified by. Names would tell it how important others are.
+pub(crate) fn put_headers(classified: &Classified, headers: &mut HeaderMap) {
+    let Some(class) = classified.get() else { return };
+    for (name, uid) in [(LEVEL_UID, class.level_uid()), (SCHEMA_UID, class.schema_uid())] {
+        if let Ok(value) = HeaderValue::from_maybe_shared(uid.clone()) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// Gives seats to requests.
+pub(crate) struct Fair {
+    fairness: Arc<Fairness>,
+    dispatch: Arc<dyn Dispatch>,
+    dropped: DroppedRequestsTracker,
+    /// How long a request without a deadline may take to begin.
+    request_timeout: Duration,
+    env: Env,
+}
+
+impl Fair {
+    pub(crate) fn new(
+        fairness: Arc<Fairness>,
+        dispatch: Arc<dyn Dispatch>,
+        request_timeout: Duration,
+        env: Env,
+    ) -> Self {
+        Fair { fairness, dispatch, dropped: DroppedRequestsTracker::default(), request_timeout, env }
+    }
+
+    /// A seat for a request, as soon as it is its turn. Whoever drops the future leaves the queue.
+    ///
+    /// # Errors
+    /// The request is turned away; in so many seconds it may be tried again.
+    pub(crate) async fn seat(
+        &self,
+        context: &Arc<RequestContext>,
+        user: &UserInfo,
+        received: Instant,
+        classified: &Classified,
+    ) -> Result<flowcontrol::Seat, u64> {
+        let control = &self.fairness.control;
+        let class = classified.get_or_init(|| control.classify(&digest(context, user)));
+        let work = if class.is_exempt() {
+            WorkEstimate::ONE
+        } else {
+            estimate::work(context, class, &*self.dispatch)
+        };
+        let request = Request {
+            work,
+            mutating: is_mutating(&context.info),
+            watch: context.info.verb == "watch",
+            context: Arc::clone(context),
+            user: user.name.as_str().into(),
+        };
+        let seat = match control.ask(class, request) {
+            Admission::Seated(seat) => Some(seat),
+            Admission::Waits(waiting) => timeout_at(self.wait_until(context, received), waiting).await.ok(),
+            Admission::Rejected(_) => None,
+        };
+        seat.ok_or_else(|| self.dropped.retry_after(class.level(), self.env.clock.now().seconds))
+    }
+
+    /// The most requests lately that waited and that were served.
+    pub(crate) fn watermarks(&self) -> Watermarks {
+        self.fairness.control.watermarks()
+    }
+
+    /// Until when a request may wait.
+    fn wait_until(&self, context: &RequestContext, received: Instant) -> Instant {
+        let allowed = match context.deadline.map(Instant::from_std) {
+            Some(deadline) => deadline.saturating_duration_since(received),
+            None => self.request_timeout,
+        };
+        received + (allowed / WAIT_PART).min(WAIT_MAX)
+    }
+}
+
+/// What classification looks at.
+fn digest<'a>(context: &'a RequestContext, user: &'a UserInfo) -> RequestDigest<'a> {
+    let info = &context.info;
+    let target = if info.is_resource {
+        Target::Resource {
+            group: &info.group,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            namespace: &info.namespace,
+        }
+    } else {
+        Target::Path(&info.path)
+    };
+    RequestDigest { user: &user.name, groups: &user.groups, verb: &info.verb, target }
+}

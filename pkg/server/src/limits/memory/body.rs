@@ -1,0 +1,71 @@
+//! What the body of a change takes: nothing before it comes.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+
+use apimachinery::status::Status;
+use endpoints::routing::dispatch::{Body, BoxError};
+
+use super::{Reservation, Room};
+
+/// What becomes of a byte of a body when it is worked on: its tree, the object that it is made of, and the answer. A
+/// hostile body takes more, for which decoders have bounds of their own.
+const WORK_PER_BYTE: u64 = 15;
+
+impl Reservation {
+    /// A body for each byte of which a byte is reserved when it comes. One that there is no room for fails with a
+    /// Status: 429. What a client announces takes nothing, or it could take everything by announcing it.
+    pub(crate) fn received(&self, body: Body) -> Body {
+        self.metered(body, 1)
+    }
+
+    /// The same body for whoever works on it: what he reads takes what becomes of it.
+    pub(crate) fn processing(&self, body: Body) -> Body {
+        self.metered(body, WORK_PER_BYTE)
+    }
+
+    fn metered(&self, body: Body, per_byte: u64) -> Body {
+        match &self.0 {
+            Some(room) => Metered { body, room: Arc::clone(room), per_byte }.boxed_unsync(),
+            None => body,
+        }
+    }
+}
+
+struct Metered {
+    body: Body,
+    room: Arc<Room>,
+    per_byte: u64,
+}
+
+impl http_body::Body for Metered {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+        let bytes = data.map_or(0, |data| data.len() as u64);
+        if bytes > 0 && !self.room.grow(bytes.saturating_mul(self.per_byte)) {
+            let status = Status::too_many_requests("Too many requests, please try again later.", 1);
+            return Poll::Ready(Some(Err(Box::new(status))));
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,314 @@
+//! Claims about the ledger, and about when a request has what of it.
+#![allow(clippy::unwrap_used)]
+
+use apimachinery::query::Query;
+use apimachinery::request_info::{RequestInfo, request_info};
+use apimachinery::time::UnixTime;
+use async_trait::async_trait;
+use authorization::Mode;
+use bytes::Bytes;
+use endpoints::cpu_pool::HEAVY_WRITE_BYTES;
+use endpoints::routing::dispatch::BoxError;
+use futures::channel::mpsc;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use tokio::time::{advance, timeout};
+
+use super::*;
+use crate::chain::Answer;
+use crate::connection::{Peer, Protocol};
+use crate::testing::{NOW, PATIENCE, Script, chain, fair_chain, request};
+use crate::{Chain, ChainOptions, Fairness, respond};
+
+const MIB: u64 = 1 << 20;
+const PODS: &str = "/api/v1/namespaces/a/pods";
+const MASTER: &str = "Authorization: Bearer master";
+const ANN: &str = "Authorization: Bearer ann";
+
+struct Fixed(AtomicU64);
+
+impl Meter for Fixed {
+    fn bytes(&self) -> Option<u64> {
+        Some(self.0.load(Relaxed))
+    }
+}
+
+fn ledger(limit: u64, taken: u64) -> (MemoryBudget, Arc<Fixed>) {
+    let meter = Arc::new(Fixed(AtomicU64::new(taken)));
+    (MemoryBudget::new(limit, meter.clone()), meter)
+}
+
+/// Serves nothing, of a thousand objects of 4 KiB.
+struct Thousand;
+
+#[async_trait]
+impl Dispatch for Thousand {
+    async fn dispatch(
+        &self,
+        _: endpoints::routing::dispatch::Request,
+    ) -> endpoints::routing::dispatch::Response {
+        respond::not_found()
+    }
+
+    fn stored_bytes(&self, _: &RequestInfo) -> usize {
+        0
+    }
+
+    fn extent(&self, _: &RequestInfo) -> Option<Extent> {
+        Some(Extent { objects: 1000, bytes: 4 << 20, stored: false })
+    }
+}
+
+fn check(method: &str, uri: &str, headers: &[&str], expected: Option<(SheddingRank, u64)>) {
+    let parts = request(method, uri, headers).into_parts().0;
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let info = request_info(parts.method.as_str(), parts.uri.path(), &query).unwrap();
+    let context = RequestContext { info, query, ..RequestContext::default() };
+    for exempt in [false, true] {
+        let demand =
+            Demand::of(&parts, &context, exempt, &Thousand).map(|demand| (demand.rank, demand.bytes));
+        let expected = expected.map(|(rank, bytes)| (if exempt { rank.above() } else { rank }, bytes));
+        assert_eq!(demand, expected, "{method} {uri} {exempt}");
+    }
+}
+
+#[test]
+fn a_request_is_ranked_by_how_well_it_can_be_spared() {
+    check("GET", "/readyz", &[], None);
+    check("GET", "/metrics", &[], None);
+    check("GET", PODS, &[], Some((SheddingRank::Bulk, LIST_BYTES)));
+    let yaml = ["Accept: application/yaml"];
+    check("GET", PODS, &yaml, Some((SheddingRank::Bulk, LIST_BYTES + 32 * MIB)));
+    check("GET", &format!("{PODS}/b"), &yaml, Some((SheddingRank::Object, REQUEST_BYTES)));
+    check("GET", &format!("{PODS}?limit=500"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
+    check("GET", &format!("{PODS}?watch=1"), &[], Some((SheddingRank::Bulk, REQUEST_BYTES)));
+    check("GET", &format!("{PODS}/b"), &[], Some((SheddingRank::Object, REQUEST_BYTES)));
+    check("POST", PODS, &["Content-Length: 1000"], Some((SheddingRank::Object, REQUEST_BYTES)));
+    check(
+        "POST",
+        PODS,
+        &["Content-Length: 18446744073709551615"],
+        Some((SheddingRank::Object, REQUEST_BYTES)),
+    );
+    check("DELETE", &format!("{PODS}/b"), &["Content-Length: 2"], Some((SheddingRank::Vital, REQUEST_BYTES)));
+    check("PUT", &format!("{PODS}/b"), &["Content-Length: 500"], Some((SheddingRank::Vital, REQUEST_BYTES)));
+    check(
+        "PUT",
+        &format!("{PODS}/b"),
+        &["Content-Length: 5000"],
+        Some((SheddingRank::Object, REQUEST_BYTES)),
+    );
+    check("PUT", &format!("{PODS}/b"), &[], Some((SheddingRank::Object, REQUEST_BYTES)));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_what_is_vital_last() {
+    let (ledger, _) = ledger(100 * MIB, 79 * MIB);
+    let reserve = |rank, bytes| ledger.reserve(Some(Demand { rank, bytes }));
+    let first = reserve(SheddingRank::Bulk, MIB);
+    assert!(first.is_some());
+    assert!(reserve(SheddingRank::Bulk, 1).is_none());
+    let object = reserve(SheddingRank::Object, 10 * MIB);
+    assert!(object.is_some() && reserve(SheddingRank::Object, 1).is_none());
+    assert!(reserve(SheddingRank::Vital, MIB).is_some());
+    assert!(ledger.reserve(None).is_some());
+    drop((first, object));
+    assert!(reserve(SheddingRank::Bulk, MIB).is_some());
+    let mut page = String::new();
+    ledger.collect(&mut page);
+    assert!(page.contains("mainstay_memory_refused_requests_total{rank=\"bulk\"} 1\n"), "{page}");
+    assert!(page.contains("mainstay_memory_reserved_bytes 0\n"), "{page}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_process_has_counts() {
+    let (ledger, meter) = ledger(100 * MIB, 0);
+    let demand = Some(Demand { rank: SheddingRank::Bulk, bytes: MIB });
+    meter.0.store(80 * MIB, Relaxed);
+    assert!(ledger.reserve(demand).is_some(), "nobody has looked yet");
+    let _ = timeout(READ_EVERY * 2, ledger.keep_reading()).await;
+    assert!(ledger.reserve(demand).is_none());
+    meter.0.store(0, Relaxed);
+    let _ = timeout(READ_EVERY * 2, ledger.keep_reading()).await;
+    assert!(ledger.reserve(demand).is_some());
+}
+
+#[test]
+fn without_a_limit_everything_fits() {
+    assert!(
+        MemoryBudget::default().reserve(Some(Demand { rank: SheddingRank::Bulk, bytes: u64::MAX })).is_some()
+    );
+}
+
+/// A chain of a server of 100 MiB.
+struct Setup {
+    script: Arc<Script>,
+    chain: Arc<Chain>,
+    peer: Arc<Peer>,
+    ledger: MemoryBudget,
+}
+
+impl Setup {
+    fn new(taken: u64, chain: impl FnOnce(&Arc<Script>, ChainOptions) -> Arc<Chain>) -> Self {
+        let (ledger, _) = ledger(100 * MIB, taken);
+        let script = Arc::new(Script::default());
+        let chain = chain(&script, ChainOptions { memory: ledger.clone(), ..ChainOptions::default() });
+        Setup {
+            script,
+            chain,
+            peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None),
+            ledger,
+        }
+    }
+
+    /// With so many MiB taken already.
+    fn with(modes: &[Mode], taken: u64) -> Self {
+        Setup::new(taken * MIB, |script, options| chain(script, modes, options))
+    }
+
+    fn send<'s>(
+        &'s self,
+        request: http::Request<endpoints::routing::dispatch::Body>,
+    ) -> BoxFuture<'s, Answer> {
+        Box::pin(self.chain.serve(request, &self.peer))
+    }
+
+    fn get<'s>(&'s self, last: &str, proof: &str) -> BoxFuture<'s, Answer> {
+        self.send(request("GET", &format!("{PODS}{last}"), &[proof]))
+    }
+
+    fn reserved(&self) -> u64 {
+        self.ledger.0.as_ref().unwrap().reserved.load(Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn strangers_take_no_memory_and_do_not_learn_whether_there_is_any() {
+    let setup = Setup::with(&[Mode::Rbac], 99);
+    assert_eq!(setup.get("", "Authorization: Bearer nobody").await.status(), 401);
+    assert_eq!(setup.get("", ANN).await.status(), 403);
+    assert_eq!(setup.get("", MASTER).await.status(), 429);
+    assert_eq!(setup.reserved(), 0);
+}
+
+#[tokio::test]
+async fn whoever_is_refused_is_told_when_to_come_again() {
+    let setup = Setup::with(&[Mode::AlwaysAllow], 85);
+    let refused = setup.get("", ANN).await;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.headers()["retry-after"], "1");
+    assert_eq!(setup.get("/who", ANN).await.status(), 200);
+    assert_eq!(setup.send(request("GET", "/livez", &[])).await.status(), 200);
+}
+
+#[tokio::test]
+async fn those_whom_flow_control_never_limits_are_refused_later() {
+    let fairness = || {
+        let now = UnixTime { seconds: NOW, nanos: 0 };
+        Fairness::new(flowcontrol::Configuration::mandatory(600), now)
+    };
+    for (taken, expected) in [(75, [200, 200]), (85, [429, 200]), (91, [429, 429])] {
+        let setup = Setup::new(taken * MIB, |script, options| fair_chain(script, fairness(), options));
+        let codes =
+            [setup.get("", ANN).await.status().as_u16(), setup.get("", MASTER).await.status().as_u16()];
+        assert_eq!(codes, expected, "{taken}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_without_a_seat_has_no_memory() {
+    let now = UnixTime { seconds: NOW, nanos: 0 };
+    // One seat for those whom no schema wants, and no queue.
+    let fairness = Fairness::new(flowcontrol::Configuration::mandatory(1), now);
+    let setup = Setup::new(0, |script, options| fair_chain(script, fairness, options));
+    let mut first = setup.get("/wait", ANN);
+    assert!((&mut first).now_or_never().is_none());
+    assert_eq!(setup.reserved(), REQUEST_BYTES);
+    assert_eq!(setup.get("/who", ANN).await.status(), 429);
+    assert_eq!(setup.reserved(), REQUEST_BYTES);
+    drop(first);
+    assert_eq!(setup.reserved(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_made_has_its_memory_already() {
+    let setup = Setup::with(&[Mode::AlwaysAllow], 0);
+    let _unread = setup.get("/who", ANN).await;
+    assert_eq!(setup.reserved(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_does_not_read_a_list_keeps_no_memory_from_others_for_ever() {
+    let setup = Setup::with(&[Mode::AlwaysAllow], 0);
+    let _unread = setup.get("/endless", ANN).await;
+    assert_eq!(setup.reserved(), REQUEST_BYTES);
+    advance(Duration::from_secs(61)).await;
+    tokio::task::yield_now().await;
+    assert_eq!(setup.reserved(), 0);
+}
+
+#[tokio::test]
+async fn a_watch_reserves_memory_until_its_initial_state_is_sent() {
+    let setup = Setup::with(&[Mode::AlwaysAllow], 0);
+    let mut watch = setup.get("/watched?watch=1", ANN).await;
+    assert_eq!(setup.reserved(), REQUEST_BYTES);
+    setup.script.release.notify_one();
+    assert_eq!(watch.body_mut().frame().await.unwrap().unwrap().into_data().unwrap(), "initial");
+    assert_eq!(setup.reserved(), 0);
+}
+
+#[tokio::test]
+async fn a_change_that_goes_on_without_its_client_has_its_memory() {
+    let setup = Setup::with(&[Mode::AlwaysAllow], 0);
+    let mut change = setup.send(request("POST", &format!("{PODS}/wait"), &[ANN]));
+    tokio::select! {
+        _ = &mut change => unreachable!("nothing lets it go on yet"),
+        () = setup.script.entered.notified() => {}
+    }
+    drop(change);
+    assert_eq!(setup.reserved(), REQUEST_BYTES);
+    setup.script.release.notify_one();
+    timeout(PATIENCE, setup.chain.drained()).await.unwrap();
+    assert_eq!(setup.reserved(), 0);
+}
+
+/// A change whose body comes as the sender lets it, announced to be as long as it may.
+fn upload() -> (mpsc::UnboundedSender<Bytes>, http::Request<endpoints::routing::dispatch::Body>) {
+    let (sender, pieces) = mpsc::unbounded();
+    let pieces = pieces.map(|piece| Ok::<_, BoxError>(Frame::data(piece)));
+    let length = format!("Content-Length: {BODY_BYTES_MAX}");
+    let request = request("POST", &format!("{PODS}/echo"), &[ANN, &length]);
+    (sender, request.map(|_| StreamBody::new(pieces).boxed_unsync()))
+}
+
+#[tokio::test]
+async fn a_body_takes_what_has_come_of_it_and_more_when_it_is_worked_on() {
+    let setup = Setup::with(&[Mode::AlwaysAllow], 0);
+    let (pieces, request) = upload();
+    let mut change = setup.send(request);
+    assert!((&mut change).now_or_never().is_none());
+    assert_eq!(setup.reserved(), REQUEST_BYTES, "what is announced takes nothing");
+    pieces.unbounded_send(Bytes::from(vec![0; 1000])).unwrap();
+    assert!((&mut change).now_or_never().is_none());
+    assert_eq!(setup.reserved(), REQUEST_BYTES + 1000);
+    pieces.unbounded_send(Bytes::from(vec![0; 7 * MIB as usize])).unwrap();
+    drop(pieces);
+    let answer = timeout(PATIENCE, change).await.unwrap();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(body, "Too many requests, please try again later.", "16 times 7 MiB are too many");
+    assert_eq!(setup.reserved(), 0);
+}
+
+#[tokio::test]
+async fn a_body_that_fits_comes_through_whole() {
+    let setup = Setup::with(&[Mode::AlwaysAllow], 0);
+    for bytes in [1000, 2 * HEAVY_WRITE_BYTES] {
+        let body = "x".repeat(bytes);
+        let request = request("POST", &format!("{PODS}/echo"), &[ANN]);
+        let answer = setup.send(request.map(|_| respond::full(body.clone()))).await;
+        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), body);
+        assert_eq!(setup.reserved(), 0);
+    }
+}

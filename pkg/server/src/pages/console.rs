@@ -1,0 +1,223 @@
+//! `/debug/console`: what the server does at this moment, for a person during an incident, and every figure of it as
+//! JSON.
+//!
+//! It is made of sections, each a function that reads counters and lists which exist anyway, and is called only while
+//! somebody looks. Those about requests and flow control are made here; the others are [`Section`]s of those who know.
+
+mod families;
+mod requests;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::extract::Path;
+use flowcontrol::LevelState;
+use http::HeaderMap;
+use http::header::{CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS};
+use jsontree::{Object, Value, json};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use endpoints::routing::dispatch::Response;
+
+use crate::env::Env;
+use crate::limits::flow::Fairness;
+use crate::limits::seats::Seats;
+use crate::metrics::Metrics;
+use crate::pages::{Context, Pages};
+use crate::{process, respond};
+pub use families::histograms;
+pub(crate) use requests::{Requests, Stage, Tracked};
+
+/// Rows of a list in a section that are shown at most.
+pub const ROWS_MAX: usize = 50;
+/// How long a text in a row is at most, in characters: clients have a say in some.
+const TEXT_CHARS_MAX: usize = 200;
+/// Queues of a level that are shown at most.
+const QUEUES_MAX: usize = 10;
+
+/// Makes a part of the console's state. It must not wait, and keep to [`ROWS_MAX`].
+pub type StateFn = Arc<dyn Fn() -> Value + Send + Sync>;
+
+/// A part of the console's state that somebody else knows about, under its name in the document. What the page shows of
+/// it is in `console/page.js`.
+#[derive(Clone)]
+pub struct Section {
+    /// Its name in the document and in paths.
+    pub name: &'static str,
+    /// What makes it.
+    pub look: StateFn,
+}
+
+/// What the console is made of.
+pub(crate) struct Console {
+    sections: Vec<Section>,
+    env: Env,
+    /// For those who watch.
+    watchers: Arc<Semaphore>,
+    leaving: CancellationToken,
+}
+
+/// What of the server the console looks at.
+pub(crate) struct Sources<'a> {
+    pub(crate) requests: &'a Arc<Requests>,
+    pub(crate) metrics: &'a Arc<Metrics>,
+    pub(crate) seats: &'a Arc<Seats>,
+    pub(crate) fairness: Option<&'a Arc<Fairness>>,
+    pub(crate) leaving: CancellationToken,
+}
+
+impl Console {
+    /// A console of these sources, and of what `others` know.
+    pub(crate) fn new(sources: Sources<'_>, others: &[Section], env: &Env) -> Arc<Self> {
+        let Sources { requests, metrics, seats, fairness, leaving } = sources;
+        let of = |name, look: StateFn| Section { name, look };
+        let (counted, clock, going) = (Arc::clone(metrics), Arc::clone(&env.clock), leaving.clone());
+        let entered = Arc::clone(requests);
+        let server: StateFn =
+            Arc::new(move || server(&counted, &entered, clock.now().seconds, going.is_cancelled()));
+        let [under_way, watchers, failed] = [(); 3].map(|()| Arc::clone(requests));
+        let (seats, fairness) = (Arc::clone(seats), fairness.cloned());
+        let mut sections = vec![
+            of("server", server),
+            of("requests", Arc::new(move || under_way.under_way())),
+            of("watchers", Arc::new(move || watchers.watchers())),
+            of("flowControl", Arc::new(move || flow_control(&seats, fairness.as_deref()))),
+            of("failures", Arc::new(move || failed.failures())),
+        ];
+        sections.extend(others.iter().cloned());
+        let watchers = Arc::new(Semaphore::new(stream::STREAMS_MAX));
+        Arc::new(Console { sections, env: env.clone(), watchers, leaving })
+    }
+
+    /// Everything, as one document.
+    fn state(&self) -> Value {
+        let time = Value::from(self.env.clock.now().rfc3339());
+        let mut state = Object::from_iter([("time".to_owned(), time)]);
+        state.extend(self.sections.iter().map(|section| (section.name.to_owned(), (section.look)())));
+        Value::Object(state)
+    }
+}
+
+/// The page, its parts, the state, each section of it by name, and the stream. None is listed.
+pub(crate) fn pages(console: &Arc<Console>) -> Pages {
+    let [whole, part, live] = [(); 3].map(|()| Arc::clone(console));
+    let state =
+        async move |context: Context, headers: HeaderMap| document(&whole.state(), &context, &headers);
+    let section = async move |Path(name): Path<String>, context: Context, headers: HeaderMap| match part
+        .sections
+        .iter()
+        .find(|section| section.name == name)
+    {
+        Some(section) => document(&(section.look)(), &context, &headers),
+        None => respond::not_found(),
+    };
+    Pages::default()
+        .unlisted("/debug/console", async || {
+            asset("text/html; charset=utf-8", include_str!("console/page.html"))
+        })
+        .unlisted("/debug/console/page.css", async || {
+            asset("text/css; charset=utf-8", include_str!("console/page.css"))
+        })
+        .unlisted("/debug/console/page.js", async || {
+            asset("text/javascript; charset=utf-8", include_str!("console/page.js"))
+        })
+        .unlisted("/debug/console/state", state)
+        .unlisted("/debug/console/state/{section}", section)
+        .unlisted("/debug/console/stream", async move || stream::answer(&live))
+}
+
+/// A part of the page. It may load nothing but its own parts, and nobody may frame it.
+fn asset(media_type: &'static str, text: &'static str) -> Response {
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                          base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    let mut response = respond::response(200, HeaderValue::from_static(media_type), text);
+    let headers: [(HeaderName, &'static str); 4] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (respond::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn document(value: &Value, context: &Context, headers: &HeaderMap) -> Response {
+    let pretty = endpoints::negotiation::is_pretty(headers, context.query.first("pretty"));
+    let made = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
+    let mut body = made.unwrap_or_default();
+    body.push(b'\n');
+    respond::json(200, body)
+}
+
+/// What the process is, and what it has counted since its start.
+fn server(metrics: &Metrics, requests: &Requests, now: i64, leaving: bool) -> Value {
+    use std::sync::atomic::Ordering::Relaxed;
+    let (started, version) = metrics.started();
+    json!({
+        "version": version.git_version,
+        "uptimeSeconds": now.saturating_sub(started).max(0),
+        "leaving": leaving,
+        "connections": metrics.connections.load(Relaxed),
+        "requests": requests.entered(),
+        "cpuSeconds": process::cpu_seconds_so_far(),
+        "dropped": metrics.dropped.load(Relaxed),
+        "timeouts": metrics.timeouts.load(Relaxed),
+        "panics": metrics.panics.load(Relaxed),
+        "tlsHandshakeErrors": metrics.tls_handshake_errors.load(Relaxed),
+    })
+}
+
+/// Seats and queues by priority level, the fullest levels first; without priority and fairness how many requests there are.
+fn flow_control(seats: &Seats, fairness: Option<&Fairness>) -> Value {
+    let lately = seats.watermarks();
+    let lately = json!({
+        "executing": { "readOnly": lately.executing.reading, "mutating": lately.executing.mutating },
+        "waiting": { "readOnly": lately.waiting.reading, "mutating": lately.waiting.mutating },
+    });
+    let Some(fairness) = fairness else { return json!({ "fair": false, "lately": lately, "levels": [] }) };
+    let mut levels = fairness.levels(QUEUES_MAX);
+    levels.sort_by_key(|level| (std::cmp::Reverse(level.waiting), std::cmp::Reverse(level.seats_in_use)));
+    let total = levels.len();
+    levels.truncate(ROWS_MAX);
+    let levels: Vec<Value> = levels.iter().map(level).collect();
+    json!({ "fair": true, "lately": lately, "total": total, "levels": levels })
+}
+
+fn level(state: &LevelState) -> Value {
+    let queues = state.queues.iter().map(|queue| {
+        json!({
+            "index": queue.index,
+            "waiting": queue.waiting,
+            "executing": queue.executing,
+            "seatsWaiting": queue.seats_waiting,
+        })
+    });
+    json!({
+        "name": text(&state.name),
+        "exempt": state.exempt,
+        "quiescing": state.quiescing,
+        "seats": state.seats,
+        "seatsInUse": state.seats_in_use,
+        "seatsWaiting": state.seats_waiting,
+        "executing": state.executing,
+        "waiting": state.waiting,
+        "dispatched": state.dispatched,
+        "rejected": state.rejected,
+        "cancelled": state.cancelled,
+        "queues": queues.collect::<Vec<_>>(),
+    })
+}
+
+/// A text of somebody else, cut.
+fn text(text: &str) -> Value {
+    match text.char_indices().nth(TEXT_CHARS_MAX) {
+        Some((end, _)) => Value::from(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Value::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

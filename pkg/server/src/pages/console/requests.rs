@@ -1,0 +1,249 @@
+//! The requests that are under way, and the last ones that were slow or failed.
+//!
+//! A request costs an entry in a slab behind one of a few locks, and its user's name.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use apimachinery::request_context::RequestContext;
+use component_base::clock::Clock;
+use endpoints::routing::dispatch::Progress;
+use http::StatusCode;
+use jsontree::{Value, json};
+use slab::Slab;
+use tokio::time::Instant;
+
+use super::{ROWS_MAX, text};
+use crate::metrics::SLOW;
+
+/// Locks over which requests are spread.
+const SHARDS: usize = 8;
+
+/// How far a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    /// It is asked who sends it.
+    Authentication,
+    /// It waits for a seat.
+    Queue,
+    /// It is asked whether they may.
+    Authorization,
+    /// It is worked on.
+    Work,
+    /// Its answer is sent.
+    Answer,
+}
+
+/// As the console names them.
+const STAGES: [&str; 5] = ["authentication", "queue", "authorization", "work", "answer"];
+
+/// The requests of a server.
+pub(crate) struct Requests {
+    shards: [Mutex<Slab<Arc<Entry>>>; SHARDS],
+    entered: AtomicUsize,
+    slow: Mutex<VecDeque<Done>>,
+    failed: Mutex<VecDeque<Done>>,
+    clock: Arc<dyn Clock>,
+}
+
+/// A request under way.
+struct Entry {
+    context: Arc<RequestContext>,
+    received: Instant,
+    long_running: bool,
+    stage: AtomicU8,
+    user: OnceLock<Box<str>>,
+    sent_bytes: AtomicU64,
+    /// Of a watch, how far it is.
+    progress: OnceLock<Progress>,
+}
+
+/// A request that is over.
+struct Done {
+    entry: Arc<Entry>,
+    /// When it was over, in seconds since 1970.
+    at: i64,
+    took: Duration,
+    code: u16,
+}
+
+/// A request that is on the list until this is dropped.
+pub(crate) struct Tracked {
+    requests: Arc<Requests>,
+    entry: Arc<Entry>,
+    shard: usize,
+    key: usize,
+    code: Option<StatusCode>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Requests {
+    /// None yet.
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
+        let (shards, entered) = (Default::default(), AtomicUsize::new(0));
+        Arc::new(Requests { shards, entered, slow: Mutex::default(), failed: Mutex::default(), clock })
+    }
+
+    /// How many there ever were.
+    pub(crate) fn entered(&self) -> usize {
+        self.entered.load(Relaxed)
+    }
+
+    /// Takes a request up that was `received` then.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        context: &Arc<RequestContext>,
+        received: Instant,
+        long_running: bool,
+    ) -> Tracked {
+        let entry = Arc::new(Entry {
+            context: Arc::clone(context),
+            received,
+            long_running,
+            stage: AtomicU8::new(Stage::Authentication as u8),
+            user: OnceLock::new(),
+            sent_bytes: AtomicU64::new(0),
+            progress: OnceLock::new(),
+        });
+        let shard = self.entered.fetch_add(1, Relaxed) % SHARDS;
+        let key = self.shards.get(shard).map_or(0, |shard| lock(shard).insert(Arc::clone(&entry)));
+        Tracked { requests: Arc::clone(self), entry, shard, key, code: None }
+    }
+
+    fn all(&self) -> Vec<Arc<Entry>> {
+        self.shards
+            .iter()
+            .flat_map(|shard| lock(shard).iter().map(|(_, entry)| Arc::clone(entry)).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// Those under way but for watches, the oldest first, and the last slow ones, the last first.
+    pub(super) fn under_way(&self) -> Value {
+        let now = Instant::now();
+        let mut all = self.all();
+        let watches = all.iter().filter(|entry| entry.is_watch()).count();
+        all.retain(|entry| !entry.is_watch());
+        all.sort_by_key(|entry| (entry.long_running, entry.received));
+        let total = all.len();
+        all.truncate(ROWS_MAX);
+        let rows: Vec<Value> =
+            all.iter().map(|entry| entry.row(now.duration_since(entry.received))).collect();
+        let slow: Vec<Value> = lock(&self.slow).iter().map(Done::row).collect();
+        json!({ "total": total, "watches": watches, "underWay": rows, "slow": slow })
+    }
+
+    /// Watches, those that are furthest behind first.
+    pub(super) fn watchers(&self) -> Value {
+        let now = Instant::now();
+        let lag = |entry: Arc<Entry>| (entry.progress.get().map(Progress::lag).unwrap_or_default(), entry);
+        let mut all: Vec<_> = self.all().into_iter().filter(|entry| entry.is_watch()).map(lag).collect();
+        let (total, behind) = (all.len(), all.iter().filter(|(lag, _)| lag.changes > 0).count());
+        all.sort_by(|(one, entry), (other, than)| {
+            other.changes.cmp(&one.changes).then(entry.received.cmp(&than.received))
+        });
+        all.truncate(ROWS_MAX);
+        let row = |(lag, entry): &(endpoints::routing::dispatch::Lag, Arc<Entry>)| {
+            let mut row = entry.row(now.duration_since(entry.received));
+            row["behind"] = lag.changes.into();
+            row["behindSeconds"] = seconds(lag.age.unwrap_or_default());
+            row["cached"] = entry.progress.get().is_some().into();
+            row
+        };
+        let rows: Vec<Value> = all.iter().map(row).collect();
+        json!({ "total": total, "behind": behind, "rows": rows })
+    }
+
+    /// The last requests that the server failed, the last first.
+    pub(super) fn failures(&self) -> Value {
+        let rows: Vec<Value> = lock(&self.failed).iter().map(Done::row).collect();
+        json!({ "rows": rows })
+    }
+}
+
+impl Entry {
+    fn is_watch(&self) -> bool {
+        self.context.info.verb == "watch"
+    }
+
+    fn row(&self, age: Duration) -> Value {
+        let RequestContext { info, user_agent, audit_id, .. } = &*self.context;
+        let client = self.context.source_addresses().next().map(|address| address.to_string());
+        let stage = STAGES.get(usize::from(self.stage.load(Relaxed))).copied().unwrap_or_default();
+        json!({
+            "verb": text(&info.verb),
+            "path": text(&info.path),
+            "user": text(self.user.get().map_or("", |user| user)),
+            "userAgent": text(user_agent),
+            "client": client,
+            "auditID": text(audit_id.truncated()),
+            "stage": stage,
+            "seconds": seconds(age),
+            "sentBytes": self.sent_bytes.load(Relaxed),
+        })
+    }
+}
+
+impl Done {
+    fn row(&self) -> Value {
+        let mut row = self.entry.row(self.took);
+        row["code"] = self.code.into();
+        row["at"] = self.at.into();
+        row
+    }
+}
+
+fn seconds(time: Duration) -> Value {
+    // Microseconds are what anybody reads.
+    let micros = u32::try_from(time.as_micros()).map_or_else(|_| time.as_secs_f64(), |n| f64::from(n) / 1e6);
+    micros.into()
+}
+
+impl Tracked {
+    /// It gets on.
+    pub(crate) fn reaches(&self, stage: Stage) {
+        self.entry.stage.store(stage as u8, Relaxed);
+    }
+
+    /// It is this user's.
+    pub(crate) fn sent_by(&self, user: &str) {
+        let _ = self.entry.user.set(user.into());
+    }
+
+    /// There is an answer, and of a watch what tells how far it is.
+    pub(crate) fn answered(&mut self, code: StatusCode, progress: Option<Progress>) {
+        self.reaches(Stage::Answer);
+        self.code = Some(code);
+        if let Some(progress) = progress {
+            let _ = self.entry.progress.set(progress);
+        }
+    }
+
+    /// Some of the answer is sent.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.entry.sent_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        if let Some(shard) = self.requests.shards.get(self.shard) {
+            lock(shard).try_remove(self.key);
+        }
+        let Some(code) = self.code.map(|code| code.as_u16()) else { return };
+        let (took, failed) = (self.entry.received.elapsed(), code >= 500 || code == 429);
+        let slow = took >= SLOW && !self.entry.long_running;
+        let lists = [(slow, &self.requests.slow), (failed, &self.requests.failed)];
+        for (_, list) in lists.into_iter().filter(|(wanted, _)| *wanted) {
+            let at = self.requests.clock.now().seconds;
+            let mut list = lock(list);
+            list.push_front(Done { entry: Arc::clone(&self.entry), at, took, code });
+            list.truncate(ROWS_MAX);
+        }
+    }
+}

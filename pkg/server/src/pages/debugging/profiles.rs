@@ -1,0 +1,114 @@
+//! `/debug/pprof` (apiserver `server/routes/profiling.go`, Go's `net/http/pprof`): where the processor's time goes and what
+//! keeps the memory, for `go tool pprof`. Of Go's other profiles, `goroutine` and `threadcreate` are answered with the
+//! threads that there are, as text alone; the rest have no counterpart here.
+
+use std::fmt::Write;
+use std::fs;
+use std::time::Duration;
+
+use endpoints::routing::dispatch::Response;
+use http::header::{CONTENT_DISPOSITION, HeaderName, HeaderValue, LOCATION};
+
+use crate::pages::{Context, Pages};
+use crate::respond;
+
+const GO_PPROF: HeaderName = HeaderName::from_static("x-go-pprof");
+
+const INDEX: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>/debug/pprof/</title>\n</head>\n<body>\n\
+                     <h1>/debug/pprof/</h1>\n<ul>\n\
+                     <li><a href=\"profile\">profile</a>: where the processor's time goes; \
+                     <code>?seconds=</code> says for how long, 30 unless told</li>\n\
+                     <li><a href=\"heap\">heap</a>: what keeps the memory \
+                     (<a href=\"heap?debug=1\">as text</a>)</li>\n\
+                     <li><a href=\"goroutine?debug=1\">goroutine</a>: there are none; the threads of the process</li>\n\
+                     </ul>\n<p>What is under way: <a href=\"../console\">/debug/console</a>.</p>\n</body>\n</html>\n";
+
+/// For how long a profile of the processor is taken unless the request says something else, as Go's handler.
+const DURATION: Duration = Duration::from_secs(30);
+
+/// Under `/debug/pprof`.
+pub(super) fn pages() -> Pages {
+    Pages::default()
+        .unlisted("/debug/pprof", async || moved("/debug/pprof/"))
+        .unlisted("/debug/pprof/", async || super::html(INDEX))
+        .unlisted("/debug/pprof/profile", async |context: Context| processor(&context).await)
+        .unlisted("/debug/pprof/heap", async |context: Context| heap(&context).await)
+        // Go's handlers are asked what they know of addresses.
+        .unlisted("/debug/pprof/symbol", async || respond::text(200, "num_symbols: 0\n"))
+        .unlisted("/debug/pprof/goroutine", async |context: Context| threads(&context))
+        .unlisted("/debug/pprof/threadcreate", async |context: Context| threads(&context))
+        .unlisted("/debug/pprof/{*profile}", async || refused(404, "Unknown profile"))
+}
+
+/// Whether something for people is wanted (`?debug=1`).
+fn is_text(context: &Context) -> bool {
+    context.query.first("debug").is_some_and(|debug| debug.parse::<u32>().is_ok_and(|debug| debug > 0))
+}
+
+async fn processor(context: &Context) -> Response {
+    let seconds = context.query.first("seconds").and_then(|seconds| seconds.parse::<u64>().ok());
+    let duration = seconds.filter(|seconds| *seconds > 0).map_or(DURATION, Duration::from_secs);
+    if duration > profiling::DURATION_MAX {
+        let most = profiling::DURATION_MAX.as_secs();
+        return refused(400, &format!("a profile of the processor takes {most} seconds at most"));
+    }
+    match profiling::processor(duration).await {
+        Ok(profile) => file("profile", profile),
+        Err(error) => refused(500, &format!("Could not enable CPU profiling: {error}")),
+    }
+}
+
+async fn heap(context: &Context) -> Response {
+    let text = is_text(context);
+    let answer = match profiling::heap().await {
+        Ok(heap) if text => heap.text().map(|text| respond::text(200, text)),
+        Ok(heap) => heap.encoded().map(|profile| file("heap", profile)),
+        Err(error) => Err(error),
+    };
+    answer.unwrap_or_else(|error| refused(500, &format!("no profile of the heap: {error}")))
+}
+
+/// What a program is to read, under a name to be saved as.
+fn file(name: &str, content: Vec<u8>) -> Response {
+    let mut response = respond::response(200, HeaderValue::from_static("application/octet-stream"), content);
+    let headers = response.headers_mut();
+    headers.insert(respond::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}\"")) {
+        headers.insert(CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+fn refused(code: u16, why: &str) -> Response {
+    let mut response = respond::text(code, format!("{why}\n"));
+    // As Go's handlers say that something is wrong.
+    response.headers_mut().insert(GO_PPROF, HeaderValue::from_static("1"));
+    response
+}
+
+fn moved(location: &'static str) -> Response {
+    let body = format!("<a href=\"{location}\">Found</a>.\n\n");
+    let mut response = respond::response(302, HeaderValue::from_static("text/html; charset=utf-8"), body);
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static(location));
+    response
+}
+
+/// The threads of the process with their states and the time that they took, in hundredths of seconds. Only as text.
+fn threads(context: &Context) -> Response {
+    if !is_text(context) {
+        return refused(404, "Unknown profile");
+    }
+    let mut text =
+        "there are no goroutines; threads, their states, and their user and system time in 10 ms\n"
+            .to_owned();
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    for stat in tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok()) {
+        // ID (NAME) STATE …; user and system time are fields 14 and 15.
+        let Some((head, rest)) = stat.rsplit_once(") ") else { continue };
+        let fields: Vec<&str> = rest.split(' ').collect();
+        if let [state, _, _, _, _, _, _, _, _, _, _, user, system, ..] = fields.as_slice() {
+            let _ = writeln!(text, "{head}) {state} {user} {system}");
+        }
+    }
+    respond::text(200, text)
+}

@@ -1,0 +1,162 @@
+//! The paths that the server answers itself, and which ones belong to the API behind it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, HeaderValue};
+use jsontree::json;
+
+use apimachinery::status::Reason;
+use apimachinery::status::Status;
+use endpoints::header::texts;
+use endpoints::routing::dispatch::Response;
+
+use crate::chain::{ChainOptions, Services};
+use crate::env::Env;
+use crate::limits::flow;
+use crate::limits::seats::Seats;
+use crate::metrics::{Metrics, Selection};
+use crate::pages::Pages;
+use crate::pages::console::{self, Console, Requests, Sources};
+use crate::pages::debugging::{self, Debugging};
+use crate::pages::snapshots::{self, TakeSnapshot};
+use crate::pages::zpages::{self, FlagValue, Statusz};
+use crate::respond;
+
+/// Which pages there are beside health and metrics.
+#[derive(Clone, Default)]
+pub struct PageOptions {
+    /// What `/flagz` lists; none for no such page (`ComponentFlagz`).
+    pub flags: Option<Arc<[FlagValue]>>,
+    /// Whether there is `/statusz` (`ComponentStatusz`).
+    pub statusz: bool,
+    /// Whether both speak CBOR (`CBORServingAndStorage`).
+    pub cbor: bool,
+    /// What `/debug` is made of; none without it (`--profiling`).
+    pub debugging: Option<Debugging>,
+    /// What of the metrics is shown.
+    pub metrics: Selection,
+    /// What takes snapshots of the store; none without `/debug/snapshot`.
+    pub snapshot: Option<TakeSnapshot>,
+}
+
+impl std::fmt::Debug for PageOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let PageOptions { flags, statusz, cbor, debugging, metrics, snapshot } = self;
+        let (flagz, debug) = (flags.is_some(), debugging.is_some());
+        f.debug_struct("PageOptions")
+            .field("flagz", &flagz)
+            .field("statusz", statusz)
+            .field("cbor", cbor)
+            .field("debug", &debug)
+            .field("metrics", metrics)
+            .field("snapshot", &snapshot.is_some())
+            .finish()
+    }
+}
+
+/// Paths, and the roots of trees of paths, that the API answers.
+const API_ROOTS: [&str; 6] =
+    ["/api", "/apis", "/openapi", "/version", "/openid/v1/jwks", "/.well-known/openid-configuration"];
+
+/// Whether the API answers a path that names no resource.
+pub(crate) fn is_of_api(path: &str) -> bool {
+    let under =
+        |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    API_ROOTS.into_iter().any(under)
+}
+
+/// Prometheus' text format, as upstream's library names it.
+const METRICS_TYPE: HeaderValue =
+    HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
+
+/// Every page of a server. The one at `/` lists the others, and the paths of the API.
+pub(crate) fn pages(
+    services: &Services,
+    seats: &Arc<Seats>,
+    requests: Option<&Arc<Requests>>,
+    chain: &ChainOptions,
+    env: &Env,
+) -> Pages {
+    let options = &chain.pages;
+    let Services { health, metrics, api_paths, fairness, .. } = services;
+    let mut pages = Pages::default().and(health.pages());
+    let selection = Arc::new(options.metrics.clone());
+    let counters = (Arc::clone(metrics), Arc::clone(seats), Arc::clone(&selection));
+    pages = pages.listed("/metrics", async move |headers: HeaderMap| {
+        let (metrics, seats, selection) = &counters;
+        page_of_metrics(selection.apply(metrics.render(seats.watermarks())), &headers)
+    });
+    let checked = (Arc::clone(health), Arc::clone(metrics), selection);
+    pages = pages.listed("/metrics/slis", async move |headers: HeaderMap| {
+        let (health, metrics, selection) = &checked;
+        let mut page = String::new();
+        health.write_slis(&mut page);
+        metrics.write_start_time(&mut page);
+        page_of_metrics(selection.apply(page), &headers)
+    });
+    if let Some((debugging, requests)) = options.debugging.as_ref().zip(requests) {
+        let (fairness, leaving) = (fairness.as_ref(), chain.leaving.clone());
+        let sources = Sources { requests, metrics, seats, fairness, leaving };
+        let console = Console::new(sources, &debugging.sections, env);
+        pages = pages.and(debugging::pages(debugging)).and(console::pages(&console));
+    }
+    if let Some(snapshot) = &options.snapshot {
+        pages = pages.and(snapshots::pages(Arc::clone(snapshot)));
+    }
+    if let Some(fairness) = fairness {
+        pages = pages.and(flow::pages(fairness));
+    }
+    if let Some(flags) = &options.flags {
+        pages = pages.and(zpages::flagz(Arc::clone(flags), options.cbor, env));
+    }
+    if options.statusz {
+        // It lists itself, too.
+        let own = pages.paths().iter().cloned().chain(["/statusz".to_owned()]);
+        let paths = own.chain(api_paths()).collect();
+        pages = pages.and(zpages::statusz(Statusz::of(metrics, paths, options.cbor, env.clone())));
+    }
+    with_index(pages, Arc::clone(api_paths))
+}
+
+/// With the list of all paths there are at `/`, sorted, as indented JSON.
+fn with_index(pages: Pages, api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>) -> Pages {
+    let own = pages.paths().to_vec();
+    let index = async move || {
+        let mut paths = api_paths();
+        paths.extend(own.iter().cloned());
+        paths.sort_unstable();
+        paths.dedup();
+        respond::json(200, serde_json::to_vec_pretty(&json!({ "paths": paths })).unwrap_or_default())
+    };
+    pages.unlisted("/", index.clone()).unlisted("/index.html", index).complete()
+}
+
+fn page_of_metrics(page: String, headers: &HeaderMap) -> Response {
+    let accepts_gzip = texts(headers, http::header::ACCEPT_ENCODING)
+        .any(|value| value.split(',').any(|coding| coding.trim().split(';').next() == Some("gzip")));
+    match accepts_gzip.then(|| gzip(page.as_bytes())).flatten() {
+        Some(packed) => {
+            let mut response = respond::response(200, METRICS_TYPE, packed);
+            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            response
+        }
+        None => respond::response(200, METRICS_TYPE, page),
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Option<Bytes> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).ok()?;
+    encoder.finish().ok().map(Bytes::from)
+}
+
+/// Counts a request that panicked, and answers it.
+pub(crate) fn panicked(metrics: &Metrics) -> Status {
+    metrics.panics.fetch_add(1, Relaxed);
+    let text = "This request caused apiserver to panic. Look in the logs for details.";
+    Status::failure(500, Reason::InternalError, text)
+}
